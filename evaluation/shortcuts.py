@@ -1,0 +1,107 @@
+"""Rules that pick an answer without reading: none may find the gold more often than chance would."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import binom
+
+from evaluation.released import Release
+from evaluation.tracks import Track
+from evaluation.verdicts import TOLD, Gate
+
+CONFIDENCE = 0.99
+"""The level of the upper bound of chance."""
+Candidate = Mapping[str, Any]
+Shortcut = Callable[[Sequence[Candidate]], int]
+
+
+def _extreme(measure: Callable[[Candidate], Any], pick: Callable[..., Any]) -> Shortcut:
+    def shortcut(candidates: Sequence[Candidate]) -> int:
+        found: int = pick(range(len(candidates)), key=lambda place: measure(candidates[place]))
+        return found
+
+    return shortcut
+
+
+SHORTCUTS: Mapping[str, Shortcut] = {
+    "smallest_id": _extreme(lambda one: one["memory_id"], min),
+    "largest_id": _extreme(lambda one: one["memory_id"], max),
+    "first_position": lambda candidates: 0,
+    "last_position": lambda candidates: len(candidates) - 1,
+    "shortest_value": _extreme(lambda one: len(one["value"]), min),
+    "longest_value": _extreme(lambda one: len(one["value"]), max),
+}
+
+
+def shortcut_gates(release: Release) -> Iterator[Gate]:
+    """Try every shortcut on every track that shows candidates: the pools of task 3, the memories of task 2."""
+    for track in release.tracks:
+        if track.task not in ("task2", "task3"):
+            continue
+        rows = [row for split in _splits(release) for row in _questions(release, split, track)]
+        once = _ids_that_occur_once(rows)
+        for name, shortcut in {**SHORTCUTS, "smallest_id_that_occurs_once": once}.items():
+            yield _judged(name, track, shortcut, rows)
+
+
+def _splits(release: Release) -> Sequence[str]:
+    return sorted({split for split, _ in release.places()})
+
+
+def _questions(
+    release: Release, split: str, track: Track
+) -> Iterator[tuple[str, Sequence[Candidate], str]]:
+    """Give id, candidates and the id of the right one; in task 2 that is the memory which will change."""
+    gold = {row["benchmark_id"]: row["gold"] for row in release.references(split, track)}
+    for row in release.inputs(split, track):
+        answer = gold[row["benchmark_id"]]
+        if track.task == "task3":
+            yield row["benchmark_id"], row["input"]["candidate_memories"], answer["selected_memory_id"]
+        else:
+            changed = next(one for one, action in answer["actions"].items() if action == "Modification")
+            yield row["benchmark_id"], row["input"]["memory"], changed.removesuffix("_updated")
+
+
+def _ids_that_occur_once(rows: Sequence[tuple[str, Sequence[Candidate], str]]) -> Shortcut:
+    times = Counter(one["memory_id"] for _, candidates, _ in rows for one in candidates)
+
+    def shortcut(candidates: Sequence[Candidate]) -> int:
+        order = sorted(range(len(candidates)), key=lambda place: candidates[place]["memory_id"])
+        return next((place for place in order if times[candidates[place]["memory_id"]] == 1), order[0])
+
+    return shortcut
+
+
+def _judged(
+    name: str, track: Track, shortcut: Shortcut, rows: Sequence[tuple[str, Sequence[Candidate], str]]
+) -> Gate:
+    hits = [
+        benchmark_id
+        for benchmark_id, candidates, gold in rows
+        if candidates[shortcut(candidates)]["memory_id"] == gold
+    ]
+    chances = [1 / len(candidates) for _, candidates, _ in rows]
+    bound = upper_bound(chances)
+    chance = sum(chances) / len(chances) if chances else None
+    verdict: Literal["passed", "failed"] = "passed" if len(hits) <= bound else "failed"
+    told = tuple(sorted(hits)[:TOLD]) if verdict == "failed" else ()
+    gate = f"shortcut_{name}"
+    if not rows:
+        return Gate(gate, track.name, "not_measured", of=0, detail="the track has no rows")
+    return Gate(gate, track.name, verdict, len(hits), bound, len(rows), chance, None, told)
+
+
+def upper_bound(chances: Sequence[float]) -> int:
+    """Return the number of hits that blind choice stays within, with the probability CONFIDENCE.
+
+    `chances` are the rows' chances of a blind hit (0 to 1). Where all are the same the number of hits is binomial,
+    else the sum of one binomial for each chance.
+    """
+    distributions = [
+        binom.pmf(range(times + 1), times, chance) for chance, times in sorted(Counter(chances).items())
+    ]
+    total = reduce(np.convolve, distributions, np.ones(1))
+    return int(np.searchsorted(np.cumsum(total), CONFIDENCE))

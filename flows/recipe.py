@@ -1,0 +1,201 @@
+"""The recipe of a benchmark version: every knob, with the paper's numbers where it gives them."""
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from warehouse import BadInputError
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+ROLES = ("extractor", "validator", "generator", "auditor", "judge")
+
+
+class Part(BaseModel):
+    """A table of a recipe: nothing unknown in it, and nothing changes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Dialogues(Part):
+    """Which conversations are kept: those of `minimum` to `maximum` turns."""
+
+    unit: Literal["dialogue", "user"] = "dialogue"
+    measure: Literal["messages", "rounds"] = "messages"
+    minimum: Count = 6
+    maximum: Count = 249
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Dialogues":
+        if self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        return self
+
+
+class NearDuplicates(Part):
+    """When two texts count as nearly the same: exact Jaccard of character n-grams."""
+
+    shingle_characters: Count = 4
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    permutations: Annotated[int, Field(ge=16, le=1024)] = 128
+
+
+class Samples(Part):
+    """How many samples, and how evenly over labels."""
+
+    dialogues_per_user: Count = 1
+    label_cap: Count = 1000
+    limit: Count = 2500
+
+
+class Role(Part):
+    """The model that plays a role, by its name in the catalogue, or `offline`."""
+
+    name: str = "offline"
+
+
+class Models(Part):
+    """Who reads, checks, writes, audits and judges."""
+
+    extractor: Role = Role()
+    validator: Role = Role()
+    generator: Role = Role()
+    auditor: Role = Role()
+    judge: Role = Role()
+
+
+class Splits(Part):
+    """Shares of the user groups; a tiny part of dev is set apart as examples."""
+
+    examples: Share = 0.02
+    dev: Share = 0.18
+    validation: Share = 0.2
+    test: Share = 0.6
+    extraction_share: Share = 0.5
+    bank_factor: Annotated[float, Field(ge=1)] = 1.2
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Splits":
+        if abs(sum(self.shares.values()) - 1) > 1e-9:
+            raise ValueError(f"the shares of the splits add up to {sum(self.shares.values()):g}, not to 1")
+        return self
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each split, in the order of drawing."""
+        return {"examples": self.examples, "dev": self.dev, "validation": self.validation, "test": self.test}
+
+
+class Targets(Part):
+    """What may be a target, and how many of a kind (EI: of a language) or of a label within it."""
+
+    minimum_confidence: Share = 0.65
+    label_caps: dict[str, int] = {"PA": 55, "CF": 100}
+    caps: dict[str, int] = {"PF_interaction": 250, "VRA": 500, "EI": 500}
+
+
+class Retrieval(Part):
+    """How many distractors the five tracks of task 3 show."""
+
+    distractors: Annotated[tuple[Count, ...], Field(min_length=5, max_length=5)] = (100, 300, 500, 700, 1000)
+
+    @model_validator(mode="after")
+    def _growing(self) -> "Retrieval":
+        if list(self.distractors) != sorted(set(self.distractors)):
+            raise ValueError("distractors must grow from track to track")
+        return self
+
+
+class Leaks(Part):
+    """When a query gives its memory away, and how often it is written again."""
+
+    rewrites: Annotated[int, Field(ge=0, le=10)] = 3
+    maximum_words: Annotated[int, Field(ge=0)] = 1
+    maximum_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+
+
+class Updates(Part):
+    """How task 2's new dialogue is made."""
+
+    noise_turns: Annotated[int, Field(ge=2, multiple_of=2)] = 8
+
+
+class Recipe(Part):
+    """Every knob of a benchmark version. It holds no path and no key."""
+
+    about: str = "AlpsBench with the paper's numbers"
+    dialogues: Dialogues = Dialogues()
+    duplicate_dialogues: NearDuplicates = NearDuplicates()
+    duplicate_memories: NearDuplicates = NearDuplicates()
+    samples: Samples = Samples()
+    models: Models = Models()
+    splits: Splits = Splits()
+    targets: Targets = Targets()
+    retrieval: Retrieval = Retrieval()
+    leaks: Leaks = Leaks()
+    updates: Updates = Updates()
+
+
+def read_recipe(path: Path | None, changes: Sequence[str] = ()) -> Recipe:
+    """Read a recipe file, or the default recipe, and apply `a.b=value` changes to it.
+
+    Raises:
+        BadInputError: no such file, no TOML, an unknown key or a value out of range; it names the key.
+    """
+    where = str(path) if path else "the recipe"
+    try:
+        made = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
+    except OSError as error:
+        raise BadInputError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} is no TOML: {error}") from None
+    for change in changes:
+        _apply(made, change)
+    try:
+        return Recipe.model_validate(made)
+    except ValidationError as error:
+        raise BadInputError(f"{where}: {_sentence(error)}") from None
+
+
+def _apply(made: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    *tables, last = key.strip().split(".")
+    if not equals or not last:
+        raise BadInputError(f"--set wants a.b=value, not {change!r}")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text  # a bare word is a text
+    for table in tables:
+        made = made.setdefault(table, {})
+        if not isinstance(made, dict):
+            raise BadInputError(f"--set {key}: {table} is no table")
+    made[last] = value
+
+
+def _sentence(error: ValidationError) -> str:
+    one = error.errors()[0]
+    key = ".".join(map(str, one["loc"]))
+    if one["type"] == "extra_forbidden":
+        return f"unknown key {key}{_suggestion(one['loc'])}"
+    message = one["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
+
+
+def _suggestion(place: Sequence[int | str]) -> str:
+    part: Any = Recipe
+    for name in place[:-1]:
+        part = part.model_fields[name].annotation
+    names = list(part.model_fields)
+    close = difflib.get_close_matches(str(place[-1]), names, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(names)}"
+
+
+def recipe_text(recipe: Recipe) -> str:
+    """Return a recipe as TOML, every knob written out."""
+    return tomli_w.dumps(recipe.model_dump(mode="json"))

@@ -1,0 +1,216 @@
+"""Runs a build: plans it, builds what is not there, publishes after each flow, and releases at the end."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from annotation.desk import Desk
+from evaluation.released import Release
+from evaluation.tracks import tracks_of
+from expectations.check import Report
+from expectations.docs import write_docs
+from flows.annotate import annotate
+from flows.build import Build, Builder, Planner, Reached, Step, Watcher, built_tables
+from flows.curate import curate
+from flows.fingerprint import code_of
+from flows.recipe import Recipe
+from flows.release import attack, construct
+from flows.release_files import is_released, publish_release, write_draft
+from llm.gateway import Model
+from llm.ledger import Ledger
+from stages.audits import Draft
+from stages.secret import Secret
+from stages.source import Source
+from warehouse import AlpsbenchError, BadInputError, Home, Table, connect, publish
+
+Tables = Mapping[str, Table]
+Part = Callable[[Build, Tables], Tables]
+DRAFT_VERSION = "draft"
+"""The version that each build may replace; every other one, once released, stays as it is."""
+
+
+class GateError(AlpsbenchError):
+    """A gate failed: the release is not published."""
+
+    exit_code = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a build is told."""
+
+    home: Home
+    recipe: Recipe
+    source: Source
+    secret: Secret
+    models: Mapping[str, Model]
+    desk: Desk
+    ledger: Ledger
+    version: str = DRAFT_VERSION
+    until: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tables in the order of building, and the release that they end in unless the build stops before."""
+
+    steps: Sequence[Step]
+    fingerprint: str | None
+
+    @property
+    def is_built(self) -> bool:
+        """Whether every table is there, made of the same things."""
+        return all(step.is_built for step in self.steps)
+
+
+def parts_of(job: Job) -> dict[str, Part]:
+    """The DAG in its three flows, each given the tables of those before it."""
+    return {
+        "curate": lambda build, _: curate(build, job.recipe, job.source, job.secret, job.models),
+        "annotate": lambda build, tables: annotate(build, tables, job.desk),
+        "construct": lambda build, tables: construct(build, job.recipe, tables, job.models),
+    }
+
+
+def plan_of(job: Job) -> Plan:
+    """Say what a build would make of what, without building.
+
+    Raises:
+        BadInputError: there is no table of the name to stop after.
+    """
+    planner = Planner(built_tables(job.home), job.until)
+    tables: dict[str, Table] = {}
+    with suppress(Reached):
+        for part in parts_of(job).values():
+            tables |= part(planner, tables)
+        fingerprint = fingerprint_of(job, tables)
+        attack_release(planner, job, tables, fingerprint)
+        if job.until:
+            names = ", ".join(step.table.name for step in planner.steps)
+            raise BadInputError(f"--until {job.until}: no such table; there are {names}")
+        return Plan(planner.steps, fingerprint)
+    return Plan(planner.steps, None)
+
+
+def fingerprint_of(job: Job, tables: Tables) -> str:
+    """Identify a release by its tables, its recipe, its version and the code that writes it."""
+    parts = [table.fingerprint for table in tables.values()]
+    code = [*code_of(Path(write_draft.__code__.co_filename)), *code_of(Path(__file__).with_name("card.py"))]
+    text = "|".join([*parts, *code, job.recipe.model_dump_json(), job.version])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def attack_release(build: Build, job: Job, tables: Tables, fingerprint: str) -> Table:
+    """Build the table `audits` over the written draft."""
+    draft = Draft(Release(draft_of(job, fingerprint), job.recipe.retrieval.distractors), fingerprint)
+    return attack(build, job.recipe, tables, draft)
+
+
+def draft_of(job: Job, fingerprint: str) -> Path:
+    """Return the folder where a release is written before it is published."""
+    return job.home.work / "drafts" / fingerprint
+
+
+def run(job: Job, watcher: Watcher) -> Plan:
+    """Build what a plan says, and return the plan; with nothing to build, Prefect is not even started.
+
+    Raises:
+        AlpsbenchError: something that the user can act on; what was built before stays.
+    """
+    plan = plan_of(job)
+    released = plan.fingerprint is None or is_released(job.home, job.version, plan.fingerprint)
+    if plan.fingerprint and not released and job.version != DRAFT_VERSION:
+        refuse_to_replace(job)
+    builder = Builder(job.home, plan.steps, watcher, job.until)
+    if plan.is_built and released and job.home.published.exists():
+        with suppress(Reached):
+            walk(job, builder)
+        return plan
+    from flows.prefect_server import serving
+
+    if not job.home.published.exists():
+        connect(job.home.warehouse).close()
+        publish(job.home, job.ledger.table())
+    with serving(job.home):
+        from flows.tasks import as_task, end_stale_runs, run_flow
+
+        end_stale_runs(job.home)
+        tables: dict[str, Table] | None = {}
+        for name, part in [*parts_of(job).items(), ("release", lambda build, made: release(job, build, made))]:
+            try:
+                tables = run_flow(job.home, name, partial(merged, part, as_task(builder), tables))
+            finally:
+                publish(job.home, job.ledger.table())
+            if tables is None:
+                break
+    document(job.home, plan.steps)
+    return plan
+
+
+def merged(part: Part, build: Build, tables: Tables) -> dict[str, Table]:
+    """Return the tables so far with those of one more part."""
+    return {**tables, **part(build, tables)}
+
+
+def walk(job: Job, builder: Builder) -> None:
+    """Go through a plan of which everything is built."""
+    tables: dict[str, Table] = {}
+    for part in parts_of(job).values():
+        tables |= part(builder, tables)
+    attack_release(builder, job, tables, fingerprint_of(job, tables))
+
+
+def refuse_to_replace(job: Job) -> None:
+    """Keep a released version as it is.
+
+    Raises:
+        BadInputError: it stands there, made of other things.
+    """
+    place = job.home.releases / job.version
+    if place.exists():
+        raise BadInputError(
+            f"version {job.version} is released already, and this build would make another one of it: give another --version"
+        )
+
+
+def release(job: Job, build: Build, tables: Tables) -> Tables:
+    """Write a draft, attack it, and publish it if every gate holds.
+
+    Raises:
+        GateError: one does not; the error names the rows, and the draft is left to look at.
+    """
+    fingerprint = fingerprint_of(job, tables)
+    draft, tracks = draft_of(job, fingerprint), tracks_of(job.recipe.retrieval.distractors)
+    with connect(job.home.warehouse) as db:
+        write_draft(db, tracks, draft)
+    audited = attack_release(build, job, tables, fingerprint)
+    with connect(job.home.warehouse) as db:
+        failed = db.execute("select gate, track, figure, bound, rows from audits where verdict = 'failed'").fetchall()
+        if failed:
+            raise GateError(f"{sentence_of(failed)}; the draft is in {draft}")
+        publish_release(db, job.home, draft, job.version, fingerprint, job.recipe, tracks)
+    shutil.rmtree(draft.parent, ignore_errors=True)
+    return {audited.name: audited}
+
+
+def sentence_of(failed: Sequence[tuple[str, str, int, int, Sequence[str]]]) -> str:
+    """Say which gates failed, and on which rows."""
+    told = [
+        f"{gate} of {track}: {figure} rows, at most {bound} allowed ({', '.join(rows)})"
+        for gate, track, figure, bound, rows in failed
+    ]
+    return f"{len(failed)} gates failed: {'; '.join(told)}"
+
+
+def document(home: Home, steps: Sequence[Step]) -> None:
+    """Write the Data Docs of every table of a plan that was checked."""
+    reports = {}
+    for step in steps:
+        path = home.reports / f"{step.table.name}.json"
+        if path.exists():
+            reports[step.table.name] = Report.from_json(path.read_text(encoding="utf-8"))
+    write_docs(reports, home.data_docs)

@@ -1,0 +1,16 @@
+"""Where things are. What a table is made of stands in the recipe, never here."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Paths, addresses and keys, each from an environment variable ALPSBENCH_NAME or from `.env`."""
+
+    model_config = SettingsConfigDict(env_prefix="ALPSBENCH_", env_file=".env", extra="ignore", frozen=True)
+
+    home: Path = Path("benchmark")
+    secret: str | None = Field(default=None, repr=False)
+    catalogue: Path | None = None

@@ -1,0 +1,63 @@
+"""Runs parts of the DAG as Prefect flows, each table that is built a task."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from prefect import flow, tags, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+)
+from prefect.client.schemas.objects import StateType
+from prefect.states import Crashed
+
+from flows.build import Builder, Reached, Stage
+from warehouse import Home, Table
+
+Result = TypeVar("Result")
+
+
+def tag_of(home: Home) -> str:
+    """Return the tag of all runs of a home."""
+    return "alpsbench-" + hashlib.sha256(str(home.root.resolve()).encode()).hexdigest()[:12]
+
+
+def run_flow(home: Home, name: str, part: Callable[[], Result]) -> Result | None:
+    """Run one part of the DAG as a flow; None when it was told to stop after one of its tables."""
+
+    def body() -> Result | None:
+        try:
+            return part()
+        except Reached:
+            return None
+
+    with tags(tag_of(home)):
+        return flow(name=name, validate_parameters=False)(body)()
+
+
+def as_task(builder: Builder) -> Callable[..., Table]:
+    """Return a builder whose every table that is not there yet is built in a Prefect task."""
+
+    def build(stage: Stage, *reads: Table, **knobs: Any) -> Table:
+        if not builder.is_built(stage):
+            # Without parameters: Prefect would look into each of them, models and sources included.
+            task(name=stage.__name__, cache_policy=NO_CACHE)(lambda: builder.make(stage, *reads, **knobs))()
+        return builder.pass_on(stage)
+
+    return build
+
+
+def end_stale_runs(home: Home) -> None:
+    """Call the runs crashed that a killed build of this home left as running."""
+    unfinished = FlowRunFilterStateType(any_=[StateType.RUNNING, StateType.PENDING])
+    wanted = FlowRunFilter(
+        state=FlowRunFilterState(type=unfinished), tags=FlowRunFilterTags(all_=[tag_of(home)])
+    )
+    with get_client(sync_client=True) as client:
+        for run in client.read_flow_runs(flow_run_filter=wanted):
+            client.set_flow_run_state(run.id, Crashed(message="its process was killed"), force=True)

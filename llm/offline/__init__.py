@@ -1,0 +1,45 @@
+"""The offline model: deterministic rules that need no network. It is no language model, and its name says so."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from llm.answers import Form
+from llm.gateway import Prompt, Reply, Request
+from llm.offline.audit import audit_query
+from llm.offline.extraction import extract
+from llm.offline.queries import write_query
+from llm.offline.updates import write_segments
+from llm.offline.validation import validate
+
+NAME = "offline-rules"
+RULES: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    "candidate_memories": extract,
+    "memories": validate,
+    "update_items": write_segments,
+    "query_drafts": write_query,
+    "leak_checks": audit_query,
+}
+
+
+class Offline:
+    """Answers by rules, one set for each prompt's name; the prompt's text is not read."""
+
+    name = NAME
+    is_paid = False
+    concurrency = 1
+
+    def __init__(self) -> None:
+        folder = Path(__file__).parent
+        files = sorted([*folder.glob("*.py"), *folder.glob("*.toml"), *folder.parent.glob("words.*")])
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        self.identity: Mapping[str, str] = {"offline": digest}
+
+    async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:
+        """Apply the rules for the prompt's name to the input."""
+        return Reply("ok", json.dumps(RULES[prompt.name](request.input), ensure_ascii=False))
+
+    async def close(self) -> None:
+        """Nothing is open."""

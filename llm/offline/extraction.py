@@ -1,0 +1,38 @@
+"""The offline extractor: candidate memories by rules, no model, the same for the same dialogue."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from llm.offline.extraction_messages import sentences, user_texts
+from llm.offline.extraction_statements import statements
+from llm.offline.extraction_subjects import subjects
+
+ITEMS, ITEMS_OF_A_LABEL = 12, 3
+
+
+def extract(input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return candidate memories of a dialogue's user, at most 12 and at most 3 of a label.
+
+    Args:
+        input: `dialogue`, a list of {index, role, text}, and `language`, an English name such as "Spanish".
+    """
+    language = str(input.get("language") or "English")
+    texts = user_texts(input["dialogue"])
+    items = [*statements(sentences(texts), language), *subjects(texts, language)]
+    return {"memory_items": _kept(items)}
+
+
+def _kept(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Drop repeats: the same value, or the same evidence under the same label; then hold the caps."""
+    seen: set[tuple[str, str]] = set()
+    of_label: dict[str, int] = {}
+    kept = []
+    for item in items:
+        keys = {(item["label"], item["value"].lower()), (item["label"], item["evidence_text"])}
+        if seen & keys or (item["type"] == "direct" and of_label.get(item["label"], 0) >= ITEMS_OF_A_LABEL):
+            continue
+        seen |= keys
+        of_label[item["label"]] = of_label.get(item["label"], 0) + 1
+        kept.append(item)
+    direct = [item for item in kept if item["type"] == "direct"][: ITEMS - 2]
+    return direct + [item for item in kept if item["type"] == "indirect"][: ITEMS - len(direct)]

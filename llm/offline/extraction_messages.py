@@ -1,0 +1,55 @@
+"""What the rules read: the user's messages, cut into sentences that stay verbatim."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HEAD_CHARACTERS, TAIL_CHARACTERS = 2000, 500
+SENTENCE_CHARACTERS = 300
+MESSAGES_READ = 120
+
+_SENTENCE = re.compile(r"[^\n。！？；]+[。！？；]?")
+_STOP = re.compile(r"(?<=[.!?;][\"”'’)])\s+(?=\S)|(?<=[.!?;])\s+(?=\S)|(?<=[:：])\s*(?=[\"“「『«])")
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " ", "\t": " "})
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a user message: its text, verbatim, and the same with straight quotes to match on."""
+
+    text: str
+    plain: str
+
+
+def user_texts(dialogue: list[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of the user's messages in order; what is not text counts as empty."""
+    turns = [turn for turn in dialogue if turn.get("role") == "user"][:MESSAGES_READ]
+    return [text if isinstance(text := turn.get("text"), str) else "" for turn in turns]
+
+
+def sentences(texts: list[str]) -> Iterator[Sentence]:
+    """Cut each message's head and tail into sentences; code blocks and repeats are left out."""
+    seen: set[str] = set()
+    for text in texts:
+        for part in prose(text):
+            for piece in _pieces(part):
+                if piece not in seen:
+                    seen.add(piece)
+                    yield Sentence(piece, piece.translate(_STRAIGHT))
+
+
+def prose(text: str) -> list[str]:
+    """Return the verbatim parts of a message outside code blocks, no longer than the rules read."""
+    head, tail = text[:HEAD_CHARACTERS], text[HEAD_CHARACTERS:][-TAIL_CHARACTERS:]
+    parts = [part for window in (head, tail) for part in _CODE.split(window)]
+    return [part for part in parts if part.strip()]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for line in _SENTENCE.findall(text):
+        for piece in _STOP.split(line):
+            trimmed = piece.strip()[:SENTENCE_CHARACTERS].strip()
+            if trimmed:
+                yield trimmed

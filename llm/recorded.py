@@ -1,0 +1,53 @@
+"""The provider that replays answers from a Parquet file of model, prompt, subject and answer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import ArrowInvalid
+
+from llm.answers import Form
+from llm.gateway import Prompt, Reply, Request
+from warehouse import BadInputError, sha256_of
+
+
+class Recorded:
+    """Answers of one model, by prompt and subject; what was not recorded is not answered."""
+
+    is_paid = False
+    concurrency = 1
+
+    def __init__(self, path: Path, model: str) -> None:
+        """Read the answers of `model` from `path`.
+
+        Raises:
+            BadInputError: there is no such file, it is not of the right form, or holds no such model.
+        """
+        columns = ["model", "prompt", "subject", "answer"]
+        try:
+            table = pq.read_table(path, columns=columns)
+        except FileNotFoundError:
+            raise BadInputError(f"no recordings at {path}") from None
+        except (ArrowInvalid, OSError):
+            raise BadInputError(f"{path} is no Parquet file with the columns {', '.join(columns)}") from None
+        rows = table.filter(pc.equal(table["model"], model)).to_pylist()
+        if not rows:
+            raise BadInputError(f"{path} holds no answer of {model!r}; it has {_models(table)}")
+        self.name = f"recorded:{model}"
+        self.sha256 = sha256_of(path)
+        self.identity: Mapping[str, str] = {"recorded": self.sha256, "model": model}
+        self.answers = {(row["prompt"], row["subject"]): row["answer"] or "" for row in rows}
+
+    async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:
+        """Return the recorded answer, if there is one."""
+        answer = self.answers.get((prompt.name, request.subject))
+        return Reply("not_recorded") if answer is None else Reply("ok", answer)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _models(table: object) -> str:
+    names = sorted(pc.unique(table["model"]).to_pylist())  # type: ignore[index] # pyarrow has no types
+    return ", ".join(map(str, names)) or "none"

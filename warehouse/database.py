@@ -1,0 +1,89 @@
+"""Opens the warehouse, and shows a stage the tables it may read."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse.errors import BusyError, DamagedError
+
+Warehouse = duckdb.DuckDBPyConnection
+Relation = duckdb.DuckDBPyRelation
+"""Rows not yet computed: what a stage returns."""
+
+LOGS = """
+    create table if not exists builds (
+        name text primary key, position integer, fingerprint text, reads text[], item text,
+        items_in bigint, rows bigint, dropped bigint, seconds double, calls bigint, built_at timestamptz
+    );
+    create table if not exists dropped (stage text, item text, reason text, detail text);
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the DAG knows it: its name, and a fingerprint of all that it is made of."""
+
+    name: str
+    fingerprint: str
+
+
+def connect(path: str | Path = ":memory:", *, read_only: bool = False, wait_seconds: float = 10) -> Warehouse:
+    """Open a database; wait up to `wait_seconds` for another process to let go of it.
+
+    Raises:
+        BusyError: another process holds the file.
+        DamagedError: the file or its write-ahead log cannot be read.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return _open(path, read_only)
+        except duckdb.Error as error:
+            if "lock" not in str(error):
+                raise DamagedError(
+                    f"{path} cannot be opened ({type(error).__name__}); "
+                    "remove it and its .wal, and build again: model calls already made are not repeated"
+                ) from error
+            if time.monotonic() > deadline:
+                raise BusyError(f"another process has {path} open") from None
+            time.sleep(0.1)
+
+
+def _open(path: str | Path, read_only: bool) -> Warehouse:
+    # A name in SQL is a table, never a Python variable: stages are functions named after tables.
+    config = {"python_enable_replacements": False}
+    db = duckdb.connect(str(path), read_only=read_only, config=config)
+    db.execute("set TimeZone = 'UTC'")
+    if not read_only:
+        db.execute(LOGS)
+    return db
+
+
+@contextmanager
+def only(db: Warehouse, reads: Iterable[str]) -> Iterator[tuple[Warehouse, str]]:
+    """Open a transaction in which a name means a table of `reads`; give it and the schema to write to."""
+    catalog: str = db.execute("select current_database()").fetchall()[0][0]
+    with db.cursor() as transaction:
+        transaction.execute("set TimeZone = 'UTC'")
+        transaction.begin()
+        for name in reads:
+            transaction.execute(f"create temp view {name} as from {catalog}.main.{name}")
+        transaction.execute("set search_path = 'temp'")
+        yield transaction, f"{catalog}.main"
+        transaction.commit()
+
+
+@contextmanager
+def copied(path: Path, reads: Iterable[str]) -> Iterator[Warehouse]:
+    """Give a database of its own that holds copies of `reads`, so that the warehouse is free meanwhile."""
+    with connect() as db:
+        literal = str(path).replace("'", "''")
+        db.execute(f"attach '{literal}' as warehouse (read_only)")
+        for name in reads:
+            db.execute(f"create table {name} as from warehouse.main.{name}")
+        db.execute("detach warehouse")
+        yield db

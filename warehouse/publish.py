@@ -1,0 +1,49 @@
+"""Publishes the warehouse: a read-only copy for people, with the views that they want first."""
+
+import contextlib
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.database import Warehouse, connect
+from warehouse.home import Home
+
+VIEWS = Path(__file__).with_name("views.sql")
+def publish(home: Home, calls: pa.Table) -> None:
+    """Replace the published file by a copy of the warehouse as it stands, in one rename.
+
+    `calls` are the attempts of the ledger, without answers. A reader keeps the file that it has open.
+    """
+    draft = home.work / "published.partial"
+    for path in (draft, _wal(draft)):
+        path.unlink(missing_ok=True)
+    with connect(home.warehouse) as db:
+        db.execute(f"attach '{_literal(draft)}' as published (storage_version 'v1.2.0')")
+        db.execute("copy from database warehouse to published")
+        db.execute("use published")
+        db.from_arrow(calls).create("calls")
+        _add_views(db)
+        db.execute("use warehouse")
+        db.execute("checkpoint published")
+        db.execute("detach published")
+    draft.chmod(0o444)
+    # A log that a dead reader left beside the old file would be replayed into the new one.
+    _wal(home.published).unlink(missing_ok=True)
+    draft.replace(home.published)
+
+
+def _add_views(db: Warehouse) -> None:
+    """Make the views whose tables are built so far."""
+    for statement in VIEWS.read_text(encoding="utf-8").split(";\n"):
+        with contextlib.suppress(duckdb.CatalogException):
+            if statement.strip():
+                db.execute(statement)
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(path.name + ".wal")
+
+
+def _literal(path: Path) -> str:
+    return str(path).replace("'", "''")
