@@ -8,6 +8,9 @@ from llm.offline.extraction_statements import statements
 from llm.offline.extraction_subjects import subjects
 
 ITEMS, ITEMS_OF_A_LABEL = 12, 3
+REQUESTED = "Preferences/Interaction_Preferences"
+TOLD, WEAK = 2, 0.50
+"""Who tells two things of themselves needs no weak guess at what they are curious about."""
 
 
 def extract(input: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,8 +21,10 @@ def extract(input: Mapping[str, Any]) -> dict[str, Any]:
     """
     language = str(input.get("language") or "English")
     texts = user_texts(input["dialogue"])
-    items = [*statements(sentences(texts), language), *subjects(texts, language)]
-    return {"memory_items": _kept(items)}
+    said = list(statements(sentences(texts), language))
+    personal = sum(not item["label"].startswith(REQUESTED) for item in said)
+    inferred = [item for item in subjects(texts, language) if personal < TOLD or item["confidence"] > WEAK]
+    return {"memory_items": _kept([*said, *inferred])}
 
 
 def _kept(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

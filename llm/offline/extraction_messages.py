@@ -12,7 +12,16 @@ MESSAGES_READ = 120
 _SENTENCE = re.compile(r"[^\n。！？；]+[。！？；]?")
 _STOP = re.compile(r"(?<=[.!?;][\"”'’)])\s+(?=\S)|(?<=[.!?;])\s+(?=\S)|(?<=[:：])\s*(?=[\"“「『«])")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " ", "\t": " "})
+# One character for one, so that a match on the plain text has the same span in the verbatim one.
+_TRADITIONAL = (
+    "歡個養車學習開歲無過買讀書聽們電腦貓兒媽愛討厭請別從時來會說點簡詳細釋對覺擔難緊"
+    "張壓孫爺醫師護職業題話記錄長樂運動飯麵騎爾遠灣國區給寫減賣設計實現參訂準備專畢論"
+)
+_SIMPLIFIED = (
+    "欢个养车学习开岁无过买读书听们电脑猫儿妈爱讨厌请别从时来会说点简详细释对觉担难紧"
+    "张压孙爷医师护职业题话记录长乐运动饭面骑尔远湾国区给写减卖设计实现参订准备专毕论"
+)
+_STRAIGHT = str.maketrans("’‘“”\u00a0\t" + _TRADITIONAL, "''\"\"  " + _SIMPLIFIED)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from llm.offline.extraction_wording import statement
 
 HERE = Path(__file__).parent
 DISLIKE_LABEL = "Constraints_and_Boundaries/Disliked_Topics"
+REQUEST_CHARACTERS = 200
 TASTE_SUGGESTION = "Preferences/General/Taste"
 REQUEST_LABELS = ("Preferences/Interaction_Preferences", "Constraints_and_Boundaries/")
 
@@ -31,6 +32,7 @@ class Rule:
     type: str
     dislike: bool
     is_fallback: bool
+    opening: str | None
 
     @property
     def is_request(self) -> bool:
@@ -46,12 +48,14 @@ class RuleSet:
     request: re.Pattern[str]
     personal: tuple[Rule, ...]
     requests: tuple[Rule, ...]
+    openings: dict[str, re.Pattern[str]]
 
     def rules_for(self, text: str) -> Iterator[Rule]:
         """Yield the rules that a sentence can meet."""
         if self.speaker.search(text):
-            yield from self.personal
-        if self.request.search(text):
+            missing = {name for name, opening in self.openings.items() if not opening.search(text)}
+            yield from (rule for rule in self.personal if rule.opening not in missing)
+        if len(text) <= REQUEST_CHARACTERS and self.request.search(text):
             yield from self.requests
 
 
@@ -76,7 +80,8 @@ def _spoken_language(text: str, language: str) -> str:
 
 
 def _memory(rule: Rule, found: re.Match[str], sentence: Sentence, language: str) -> dict[str, Any] | None:
-    value = statement(rule.value, found.groupdict(), language)
+    texts = {name: sentence.text[slice(*found.span(name))] for name in found.groupdict()}
+    value = statement(rule.value, texts if language == "chinese" else found.groupdict(), language)
     if value is None:
         return None
     label = _label(rule, value)
@@ -105,6 +110,10 @@ def _rule_set(language: str) -> RuleSet:
         request=re.compile(table["gates"]["request"], re.IGNORECASE),
         personal=tuple(rule for rule in rules if not rule.is_request),
         requests=tuple(rule for rule in rules if rule.is_request),
+        openings={
+            name: re.compile(_expand(f"<{name}>", table["macros"]), re.IGNORECASE)
+            for name in {rule.opening for rule in rules} - {None}
+        },
     )
 
 
@@ -117,6 +126,7 @@ def _rule(row: dict[str, Any], macros: dict[str, str]) -> Rule:
         type=row.get("type", "direct"),
         dislike=row.get("dislike", False),
         is_fallback=row.get("fallback", False),
+        opening=opening[1] if (opening := re.match("<([A-Z]+)>", row["pattern"])) else None,
     )
 
 

@@ -27,13 +27,13 @@ class Request:
 
 
 def subjects(texts: list[str], language: str) -> Iterator[dict[str, Any]]:
-    """Yield a memory for each subject of at least three messages, the widest first; else at most a weak one."""
+    """Yield a memory for each subject of at least three messages, the widest first; else a weak one."""
     found = patterns(language)
     left = [request for request in _requests(texts, found) if request.is_asking or request.is_continuing]
     for turn in range(SUBJECTS):
         group = _widest(left)
         if len(group) < REPEATED:
-            if turn == 0 and len(left) >= REPEATED:
+            if turn == 0 and len(left) >= REPEATED and sum(bool(request.terms) for request in left) > 1:
                 yield from _memory(group or left, found, _confidence_of_questions(left))
             return
         yield from _memory(group, found, 0.80 if len(group) >= STRONG else 0.65)
@@ -53,7 +53,7 @@ def _requests(texts: list[str], found: Patterns) -> list[Request]:
         parts = prose(text)
         if parts:
             opening = parts[0][:READ_CHARACTERS]
-            is_asking = bool(found.request.search(opening)) or not found.speaker.search(opening)
+            is_asking = bool(found.request.search(opening)) or found.asks_by_default(opening)
             is_continuing = bool(found.continuing.match(opening))
             requests.append(Request(message, opening, terms(opening, found), is_asking, is_continuing))
     return requests

@@ -14,10 +14,11 @@ TERMS_READ = 60
 PHRASES_NAMED, PHRASE_WORDS = 3, 3
 
 _CODES = {
-    "Arabic": "ar", "Chinese": "zh", "Dutch": "nl", "English": "en", "French": "fr", "German": "de", "Italian": "it",
-    "Japanese": "ja", "Korean": "ko", "Persian": "fa", "Polish": "pl", "Portuguese": "pt", "Russian": "ru",
-    "Spanish": "es", "Turkish": "tr", "Ukrainian": "uk", "Vietnamese": "vi", "Indonesian": "id", "Hindi": "hi",
-}  # fmt: skip
+    **{"Arabic": "ar", "Chinese": "zh", "Dutch": "nl", "English": "en", "French": "fr", "German": "de"},
+    **{"Hindi": "hi", "Indonesian": "id", "Italian": "it", "Japanese": "ja", "Korean": "ko", "Persian": "fa"},
+    **{"Polish": "pl", "Portuguese": "pt", "Russian": "ru", "Spanish": "es", "Turkish": "tr"},
+    **{"Ukrainian": "uk", "Vietnamese": "vi"},
+}
 _HAN_RUN = re.compile(r"[\u4e00-\u9fff]+")
 _WORD = re.compile(r"[^\W\d_][\w'’+#-]+")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -32,12 +33,20 @@ class Patterns:
     request: re.Pattern[str]
     speaker: re.Pattern[str]
     inverted: re.Pattern[str]
+    how_to: re.Pattern[str]
     continuing: re.Pattern[str]
     frames: dict[str, dict[str, str]]
     wording: str
     kinds: dict[str, re.Pattern[str]]
     stop_words: frozenset[str]
     han_stop: re.Pattern[str]
+
+    def asks_by_default(self, text: str) -> bool:
+        """Whether a message without request words asks: it does unless its user speaks of themselves.
+
+        Spanish verbs tell the speaker without a pronoun, so there only request words count.
+        """
+        return self.wording != "spanish" and not self.speaker.search(text)
 
 
 @cache
@@ -52,6 +61,7 @@ def patterns(language: str) -> Patterns:
         request=re.compile(table["requests"]["pattern"], re.IGNORECASE | re.MULTILINE),
         speaker=re.compile(table["requests"]["speaker"], re.IGNORECASE),
         inverted=re.compile(table["requests"]["inverted"], re.IGNORECASE),
+        how_to=re.compile(table["requests"]["how_to"], re.IGNORECASE),
         frames=table["frames"],
         wording=language.lower() if language in ("Chinese", "Spanish") else "english",
         continuing=re.compile(table["continuing"]["pattern"], re.IGNORECASE),
@@ -71,10 +81,13 @@ def terms(text: str, found: Patterns) -> frozenset[str]:
 
 
 def best_request(text: str, counts: Counter[str], found: Patterns) -> str | None:
-    """Return the clause of a text that names its subject best, without its opening, or None when all are long."""
+    """Return the clause that names the subject of a text best, without its opening; None when none does."""
     best, best_score = None, 0.0
+    is_question = re.search(r"[?？]", text) is not None
     for clause in _CLAUSE_END.split(text)[:8]:
         subject = _open(clause.strip(), found)
+        if is_question and subject == clause.strip():
+            continue
         if not _is_short(subject) or found.speaker.search(subject) or found.inverted.match(subject):
             continue
         named = terms(subject, found)
@@ -99,7 +112,7 @@ def key_phrases(texts: list[str], counts: Counter[str], found: Patterns) -> list
 
 
 def _runs(text: str, found: Patterns) -> list[str]:
-    """Return the runs of up to three content words of a text, in Chinese the stretches between function words."""
+    """Return the runs of up to three content words; in Chinese the stretches between function words."""
     runs, run = [], list[str]()
     for word in re.findall(r"[\w'’+#-]+|[^\w\s]", _HAN_RUN.sub(" . ", text)):
         is_content = bool(terms(word, found)) and not found.speaker.search(word)
@@ -113,17 +126,21 @@ def _runs(text: str, found: Patterns) -> list[str]:
 
 
 def _open(clause: str, found: Patterns) -> str:
-    """Take openings off, one after another."""
+    """Take openings off, one after another; "how do I" becomes "how to"."""
     for _ in range(5):
         shorter = found.opener.sub("", clause, count=1) if found.opener.match(clause) else clause
         if shorter == clause:
             break
         clause = shorter.strip()
-    return clause.strip(" \"'“”‘’*-–—#>《")
+    return found.how_to.sub("how to ", clause).strip(" \"'“”‘’*-–—#>《")
 
 
 def _is_short(subject: str) -> bool:
-    return 2 <= len(subject) and len(subject.split()) <= SUBJECT_WORDS and len(_HAN.findall(subject)) <= SUBJECT_HAN
+    return (
+        len(subject) >= 2
+        and len(subject.split()) <= SUBJECT_WORDS
+        and len(_HAN.findall(subject)) <= SUBJECT_HAN
+    )
 
 
 def _foreign_stop_words(language: str, stop: dict[str, str]) -> frozenset[str]:
@@ -136,7 +153,9 @@ def _foreign_stop_words(language: str, stop: dict[str, str]) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    return (
+        word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    )
 
 
 def _grams(piece: str) -> list[str]:

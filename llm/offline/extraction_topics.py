@@ -1,4 +1,4 @@
-"""Labels a stated taste by the words it holds: food, music, reading, sports, travel, shopping, entertainment."""
+"""Labels a stated taste by the words it holds: food, music, reading, sports and so on."""
 
 import re
 import tomllib

@@ -6,19 +6,24 @@ from collections.abc import Mapping
 QUOTE_WORDS = 14
 
 _TAIL = re.compile(
-    r"""\s+(?:and|but|because|since|although|though|while|which|who)\s+(?:i|i'm|im|i've|i'd|my|we|it|it's|he|she|they|this
+    r"""\s+(?:and|but|because|since|although|though|while|which|who|that)\s+(?:i|i'm|im|i've|i'd|my|we|it|it's|he|she|they|this
           |that's|need|want|would|can|could|you|please|is|are|how|what|now|then|maybe|the|our)\b.*
+      | \s+i\s+(?:could|can|would|can't)\b.*
       | ,?\s+so\s+(?!much|many|far|good).*
       | ,\s*(?:but|and\s+i|it|he|she|they|we|you|i|i'm|i'd|i've|though|please|which|the|then)\b.*
       | ,[^,]*\b(?:is|are|was|i|i'm|i'd)\b.*
-      | ,?\s*\b(?:please|can\ you|could\ you|thank\ you|thanks|however|right\ now|at\ the\ moment|anyway|too$|how\ (?:can|do|should
-          |much|long)|what\ (?:can|do|should)|do\ you|if\ you|help\ me|over\ here|these\ days)\b.*
-      | \s+(?:and|or|but|so|because|that|which|to|the|a|an|of|in|with|for|at|as|i|my|is|are)\s*$""",
+      | ,?\s*\b(?:please|can\ you|could\ you|thank\ you|thanks|however|right\ now|at\ the\ moment|anyway|too$
+          |how\ (?:can|do|should|much|long)|what\ (?:can|do|should)|do\ you|if\ you|help\ me|over\ here
+          |these\ days)\b.*
+      | \s+(?:and|or|but|so|because|that|which|to|the|a|an|of|in|into|on|from|with|for|at|as|i|my|is
+          |are)\s*$""",
     re.VERBOSE | re.IGNORECASE,
 )
 _COLA = re.compile(
     r",?\s+(?:pero|porque|aunque|as[ií] que|entonces|sin embargo)\b.*"
-    r"|\s+y\s+(?:yo|me|mi|mis|no|quiero|necesito|tengo|soy|estoy|salgo|vivo|trabajo|estudio|hago|voy|mañana|ahora|un cliente|ya)\b.*"
+    r"|\s+y\s+(?:yo|me|mi|mis|no|quiero|necesito|tengo|soy|estoy|salgo|vivo|trabajo|estudio|hago|voy"
+    r"|mañana|ahora|ya)\b.*"
+    r"|\s+y\s+un[ao]?\s+\w+\s+(?:quiere|pide|dice|me|se|tiene)\b.*"
     r"|\s*\b(?:por favor|gracias|puedes|podr[ií]as|qu[eé] me recomiendas)\b.*"
     r"|\s+(?:y|o|de|en|con|que|para|el|la|un|una|a)\s*$",
     re.IGNORECASE,
@@ -47,8 +52,10 @@ _FIRST_PERSON = re.compile(
 )
 _TERCERA_PERSONA = {"mi": "su", "mis": "sus", "me": "le", "conmigo": "consigo"}
 _PRIMERA_PERSONA = re.compile(r"(?<!\w)(?:mis?|me|conmigo)(?!\w)", re.IGNORECASE)
+
+
 def statement(template: str, quotes: Mapping[str, str | None], language: str) -> str | None:
-    """Fill a template with the quotes of a match, or return None when a quote is too thin to tell anything."""
+    """Fill a template with the quotes of a match, or return None when a quote is too thin."""
     if not quotes:
         return template
     filled = {}
@@ -66,7 +73,7 @@ def third_person(text: str) -> str:
 
 
 def _verb(text: str) -> str:
-    """Put the first word of an English verb phrase into the third person: "worry about" is "Worries about"."""
+    """Put the first word of an English verb phrase into the third person: "Worries about"."""
     first, *rest = text.strip().lower().split()
     if re.search(r"[^aeiou]y$", first):
         first = first[:-1] + "ies"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llm.offline.extraction_messages import user_texts
 from llm.offline.validation_contexts import context_of
 from llm.offline.validation_cues import Cues, cues
 
@@ -14,7 +15,13 @@ HIGHEST_INDIRECT = 0.80
 PIECE_CHARACTERS = 12
 UNMAPPED = "UNMAPPED"
 SUGGESTION = "General/Statement/Other"
-LASTING = ("Personal_Background/", "Possessions/", "Preferences/", "Social_Relationships/", "Constraints_and_Boundaries/")
+LASTING = (
+    "Personal_Background/",
+    "Possessions/",
+    "Preferences/",
+    "Social_Relationships/",
+    "Constraints_and_Boundaries/",
+)
 TIME_OF_LABEL = {
     "States_Experiences/Mental_State": "recent",
     "States_Experiences/Past_Experience": "past",
@@ -24,17 +31,32 @@ TIME_OF_LABEL = {
     "Plans/Schedule": "short_term",
     "Plans/Commitments": "short_term",
 }
-MOVABLE = ("States_Experiences/", "Possessions/", "Social_Relationships/", "Plans/", "Thoughts/Goals/Short_Term", UNMAPPED)
+FELT = (
+    "States_Experiences/",
+    "Social_Relationships/",
+    "Thoughts/",
+    "Plans/",
+    "Possessions/Pet",
+    "Constraints_and_Boundaries/",
+)
+MOVABLE = (
+    "States_Experiences/",
+    "Possessions/",
+    "Social_Relationships/",
+    "Plans/",
+    "Thoughts/Goals/Short_Term",
+    UNMAPPED,
+)
 
 
 def validate(input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a verdict for each candidate, under its number and in the same order.
 
     Args:
-        input: `dialogue`, a list of {index, role, text}, and `candidates` as `extract` makes them, each with a
-            `number`. Candidates of other extractors are brought into normal form.
+        input: `dialogue`, a list of {index, role, text}, and `candidates` as `extract` makes them, each
+            with a `number`. Candidates of other extractors are brought into normal form.
     """
-    texts = [text if isinstance(text := turn.get("text"), str) else "" for turn in input["dialogue"] if turn.get("role") == "user"]
+    texts = user_texts(input["dialogue"])
     return {"memories": [_verdict(candidate, texts, cues()) for candidate in input["candidates"]]}
 
 
@@ -43,7 +65,7 @@ def _verdict(candidate: Mapping[str, Any], texts: Sequence[str], found: Cues) ->
     label, suggestion = _label(candidate, found)
     value, evidence = str(candidate.get("value") or ""), str(candidate.get("evidence_text") or "")
     message = _message_of(evidence, texts)
-    plain = {"type": type, "label": label, "evidence_text": evidence}
+    plain = {"type": type, "label": label, "value": value, "evidence_text": evidence}
     is_rejected = message is None or not re.search(r"\w", value) or found.rejected.search(value) is not None
     return {
         "number": candidate["number"],
@@ -52,7 +74,7 @@ def _verdict(candidate: Mapping[str, Any], texts: Sequence[str], found: Cues) ->
         "label_suggestion": suggestion,
         "value": value,
         "confidence": REJECTED if is_rejected else _confidence(candidate.get("confidence"), type),
-        "emotion": _emotion(evidence, found),
+        "emotion": _emotion(evidence if label.startswith(FELT) else value, found),
         "context": context_of(plain, texts, message, found),
         "time_scope": _time_scope(label, evidence, found),
         "preference_attitude": _attitude(label, value, found),
@@ -74,7 +96,7 @@ def _confidence(given: Any, type: str) -> float:
 
 
 def _message_of(evidence: str, texts: Sequence[str]) -> int | None:
-    """Return the first user message that holds the evidence, or failing that a piece of it; None when none does."""
+    """Return the first user message that holds the evidence, or else a piece of it; None when none does."""
     wanted = evidence.strip()
     if not wanted:
         return None
@@ -91,10 +113,10 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", "", text.lower())
 
 
-def _emotion(evidence: str, found: Cues) -> str | None:
+def _emotion(text: str, found: Cues) -> str | None:
     for emotion, pattern in found.emotions.items():
-        word = pattern.search(evidence)
-        if word and not found.negated.search(evidence[: word.start()]):
+        word = pattern.search(text)
+        if word and not found.negated.search(text[: word.start()]):
             return emotion
     return None
 

@@ -1,11 +1,14 @@
-"""Tells whether a statement is the user's own, or was said in role-play, for translation or for somebody else."""
+"""Tells whether a statement is the user's own or belongs to a played part or somebody else's text."""
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
 
 from llm.offline.validation_cues import Cues
 
 REACH_CHARACTERS = 3000
+QUOTED_CHARACTERS = 4
 OWN_VOICE = ("Preferences/Interaction_Preferences", "Thoughts/Curiosity", "Constraints_and_Boundaries/")
 FRAMES = ("role_play", "translation", "for_others")
 
@@ -16,13 +19,13 @@ _OPENS_TEXT = re.compile(r"[:：\n]")
 def context_of(candidate: Mapping[str, object], texts: Sequence[str], message: int | None, cues: Cues) -> str:
     """Return self, role_play, translation or for_others for a candidate with its evidence in `message`.
 
-    A frame holds from its cue on. A quotation inside a frame belongs to the frame; words outside one do only in a
-    played scene, until the user steps out of it, or after the colon of the request itself.
+    A frame holds from its cue on. A quotation inside a frame belongs to the frame; words outside one do only
+    in a played scene, until the user steps out of it, or after the colon of the request itself.
     """
     if message is None or str(candidate["label"]).startswith(OWN_VOICE) or candidate["type"] == "indirect":
         return "self"
     text = texts[message][:REACH_CHARACTERS]
-    claim = _claim_start(str(candidate["evidence_text"]), text)
+    claim = _claim_start(candidate, text)
     is_quoted = any(quote.start() <= claim < quote.end() for quote in cues.quoted.finditer(text))
     own = _in_message(text, claim, is_quoted, cues)
     if own:
@@ -30,19 +33,23 @@ def context_of(candidate: Mapping[str, object], texts: Sequence[str], message: i
     return _in_frame(texts[:message], text[:claim], is_quoted, cues)
 
 
-def _claim_start(evidence: str, text: str) -> int:
-    """Return where in the message the evidence first speaks of "I"."""
+def _claim_start(candidate: Mapping[str, object], text: str) -> int:
+    """Return where in the message the claim stands: where the value quotes it, else its first "I"."""
+    evidence, value = str(candidate["evidence_text"]), str(candidate["value"])
     start = max(text.find(evidence), 0)
-    quote_mark = 1 if evidence[:1] in "\"“「『«" else 0
+    shared = SequenceMatcher(None, value.lower(), evidence.lower(), autojunk=False).find_longest_match()
+    if shared.size >= QUOTED_CHARACTERS:
+        return start + shared.b
     speaker = _SPEAKER.search(evidence)
-    return start + (speaker.start() if speaker else quote_mark)
+    return start + (speaker.start() if speaker else 1)
 
 
 def _in_message(text: str, claim: int, is_quoted: bool, cues: Cues) -> str | None:
     """Judge by the cues of the claim's own message, those before the claim."""
     before = text[:claim]
-    if not is_quoted and _last(cues.own_voice, before) > max(_last(cues.frames[name], before) for name in FRAMES):
-        return "self" if _last(cues.own_voice, before) >= 0 else None
+    own_voice = _last(cues.own_voice, before)
+    if not is_quoted and own_voice > max(_last(cues.frames[name], before) for name in FRAMES):
+        return "self"
     if any(cue.start() < claim for cue in cues.frames["role_play"].finditer(text)):
         return "role_play"
     persona = cues.persona.search(before)
@@ -77,5 +84,6 @@ def _in_frame(earlier: Sequence[str], before: str, is_quoted: bool, cues: Cues) 
     return frame
 
 
+@lru_cache(maxsize=2048)
 def _last(pattern: re.Pattern[str], text: str) -> int:
     return max((found.start() for found in pattern.finditer(text)), default=-1)
