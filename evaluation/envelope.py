@@ -5,6 +5,8 @@ from typing import Any
 
 from evaluation.tracks import ABILITIES, Track
 from stages.draws import digest
+from stages.fair_draws import candidate_id
+from stages.retrieval_items import pool_key
 from warehouse import Warehouse
 
 Row = dict[str, Any]
@@ -22,7 +24,7 @@ UPDATES = """
     join dialogues on dialogues.dialogue_id = update_items.dialogue_id
 """
 RETRIEVAL = """
-    select benchmark_id, query, target.memory_id, value, target.label, distractor_ids
+    select benchmark_id, item_id, query, target.memory_id, value, target.label, distractor_ids, places
     from release_rows
     join retrieval_items using (item_id)
     join memories as target on target.memory_id = release_rows.memory_id
@@ -50,7 +52,7 @@ def input_rows(db: Warehouse, track: Track, split: str) -> Iterator[Row]:
 def reference_rows(db: Warehouse, track: Track, split: str) -> Iterator[Row]:
     """Give the rows of `reference_output.jsonl`, in the same order."""
     for fields in _rows(db, track, split):
-        yield _REFERENCES[track.task](*fields)
+        yield _REFERENCES[track.task](track, *fields)
 
 
 def _rows(db: Warehouse, track: Track, split: str) -> Iterator[tuple[Any, ...]]:
@@ -64,7 +66,7 @@ def _task1_input(track: Track, bank: Bank, benchmark_id: str, dialogue: object, 
     return {"benchmark_id": benchmark_id, "task": "task1", "input": {"dialogue": dialogue}}
 
 
-def _task1_reference(benchmark_id: str, dialogue: object, gold: object) -> Row:
+def _task1_reference(track: Track, benchmark_id: str, dialogue: object, gold: object) -> Row:
     return {"benchmark_id": benchmark_id, "task": "task1", "gold": {"memory_items": gold}}
 
 
@@ -76,7 +78,7 @@ def _task2_input(
 
 
 def _task2_reference(
-    benchmark_id: str, memory: object, old: object, new: object, answer: object, actions: list[Row]
+    track: Track, benchmark_id: str, memory: object, old: object, new: object, answer: object, actions: list[Row]
 ) -> Row:
     told = {one["memory_id"]: one["action"] for one in actions}
     return {"benchmark_id": benchmark_id, "task": "task2", "gold": {"answer": answer, "actions": told}}
@@ -86,34 +88,42 @@ def _task3_input(
     track: Track,
     bank: Bank,
     benchmark_id: str,
+    item_id: str,
     query: str,
     memory_id: str,
     value: str,
     label: str,
     distractor_ids: list[str],
+    places: list[int],
 ) -> Row:
-    distractors = [(one, *bank[one]) for one in distractor_ids[: track.distractors]]
-    pool = [(memory_id, value, label), *distractors]
-    pool.sort(key=lambda memory: digest("place", benchmark_id, memory[0]))
+    pool = [bank[one] for one in distractor_ids[: track.distractors]]
+    pool.sort(key=lambda memory: digest("order", benchmark_id, *memory))
+    pool.insert(places[track.level], (value, label))
+    key = pool_key(item_id, track.distractors)
     candidates = [
-        {"memory_id": candidate_id(benchmark_id, one), "value": text, "label": of} for one, text, of in pool
+        {"memory_id": candidate_id(key, place), "value": text, "label": of}
+        for place, (text, of) in enumerate(pool)
     ]
     shown = {"query": query, "candidate_memories": candidates}
     return {"benchmark_id": benchmark_id, "task": "task3", "input": shown}
 
 
 def _task3_reference(
-    benchmark_id: str, query: str, memory_id: str, value: str, label: str, distractor_ids: object
+    track: Track,
+    benchmark_id: str,
+    item_id: str,
+    query: str,
+    memory_id: str,
+    value: str,
+    label: str,
+    distractor_ids: list[str],
+    places: list[int],
 ) -> Row:
-    chosen = candidate_id(benchmark_id, memory_id)
+    place = places[track.level]
+    chosen = candidate_id(pool_key(item_id, track.distractors), place)
     selected = {"memory_id": chosen, "value": value, "label": label}
     gold = {"selected_memory_id": chosen, "selected_memory": selected}
     return {"benchmark_id": benchmark_id, "task": "task3", "gold": gold}
-
-
-def candidate_id(benchmark_id: str, memory_id: str) -> str:
-    """Return the id of a memory in the pool of one row: it means nothing anywhere else."""
-    return "c" + digest("candidate", benchmark_id, memory_id)[:16]
 
 
 def _task4_input(
@@ -137,7 +147,7 @@ def _task4_input(
 
 
 def _task4_reference(
-    benchmark_id: str, kind: str, query: str, answer: str, rubric: str, turns: object, memory: Row
+    track: Track, benchmark_id: str, kind: str, query: str, answer: str, rubric: str, turns: object, memory: Row
 ) -> Row:
     gold = {
         "selected_memory": _opaque(benchmark_id, memory),
@@ -149,7 +159,7 @@ def _task4_reference(
 
 
 def _opaque(benchmark_id: str, memory: Row) -> Row:
-    return memory | {"memory_id": candidate_id(benchmark_id, memory["memory_id"])}
+    return memory | {"memory_id": candidate_id(benchmark_id, 0)}
 
 
 _INPUTS: Mapping[str, Callable[..., Row]] = {

@@ -7,6 +7,7 @@ that reads as its contract. One expectation a column, not one a limit: each cost
 """
 
 import json
+import logging
 import os
 import threading
 import warnings
@@ -216,4 +217,6 @@ def _great_expectations() -> Any:
         warnings.filterwarnings("ignore", "module 'sre_", DeprecationWarning)
         import great_expectations as gx
         import great_expectations.expectations
+    # It tells of each temporary folder that it makes.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     return gx

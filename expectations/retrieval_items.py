@@ -13,6 +13,7 @@ CONTRACT = Contract(
         memory_id(unique=True),
         Column("query", about="What the user asks."),
         Column("distractor_ids", "VARCHAR[]", about="Memories of the bank; a smaller pool shows the first of them."),
+        Column("places", "INTEGER[]", about="Where the target stands in each pool, smallest first, from 0."),
     ),
     rules=(
         Rule("no distractor twice",

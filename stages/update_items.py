@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from llm.gateway import Model, Prompt, Request
 from stages.beside import beside
 from stages.draws import digest
+from stages.fair_draws import Pool, candidate_id, fair_places
 from stages.item import Item
 from stages.taxonomy import UNMAPPED, confidence_of, label_of, type_of
 from warehouse import Warehouse
@@ -90,12 +91,12 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
     rows = db.execute(TARGETS).fetchall()
     requests = [_request(memory_id, language, found, noise_turns) for *_, memory_id, language, found in rows]
     outcomes = generator.ask(PROMPT, requests, Segments)
+    places = fair_places([Pool(item_id_of(target_id), len(found)) for target_id, *_, found in rows])
     records: list[dict[str, Any]] = []
-    for (target_id, user_id, split, dialogue_id, memory_id, _, found), outcome in zip(
-        rows, outcomes, strict=True
-    ):
+    for row, outcome, place in zip(rows, outcomes, places, strict=True):
+        target_id, user_id, split, dialogue_id, memory_id, _, found = row
         record = {
-            "item_id": "i" + digest("task2", target_id)[:16],
+            "item_id": item_id_of(target_id),
             "target_id": target_id,
             "user_id": user_id,
             "split": split,
@@ -108,9 +109,17 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
         elif fault := next(faults_of(outcome.answer, noise_turns), None):
             made = {"drop_reason": fault}
         else:
+            changed = next(one for one in found if one["memory_id"] == memory_id)
+            found.remove(changed)
+            found.insert(place, changed)
             made = item_of(record["item_id"], memory_id, found, outcome.answer)
         records.append({**record, **made})
     return pa.Table.from_pylist(sorted(records, key=lambda row: row["item_id"]), schema=COLUMNS)
+
+
+def item_id_of(target_id: str) -> str:
+    """Return the id of the item about a target."""
+    return "i" + digest("task2", target_id)[:16]
 
 
 def _request(
@@ -138,9 +147,9 @@ def item_of(
     item_id: str, memory_id: str, before: Sequence[Mapping[str, Any]], segments: Segments
 ) -> dict[str, Any]:
     """Put an item together: ids are opaque and drawn for it alone."""
-    ids = {one["memory_id"]: "m" + digest("update", item_id, one["memory_id"])[:8] for one in before}
+    ids = {one["memory_id"]: candidate_id(item_id, place) for place, one in enumerate(before)}
     shown = [{**one, "memory_id": ids[one["memory_id"]]} for one in before]
-    changed, added = ids[memory_id], "m" + digest("update", item_id, "new")[:8]
+    changed, added = ids[memory_id], candidate_id(item_id, len(before))
     label = next(one["label"] for one in before if one["memory_id"] == memory_id)
     conflict = normal_memory(f"{changed}_updated", segments.conflict.memory) | {"label": label}
     kept = [one for one in shown if one["memory_id"] != changed]

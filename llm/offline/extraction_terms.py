@@ -98,12 +98,13 @@ def best_request(text: str, counts: Counter[str], found: Patterns) -> str | None
 
 
 def key_phrases(texts: list[str], counts: Counter[str], found: Patterns) -> list[str]:
-    """Return up to three runs of content words, those whose words most messages name first."""
+    """Return up to three runs of content words, the best of each text, those that most texts name first."""
     phrases: dict[str, float] = {}
     for text in texts:
-        for run in _runs(text, found):
-            score = sum(counts[term] for term in terms(run, found)) / len(run.split())
-            phrases[run] = max(score, phrases.get(run, 0.0))
+        scores = {run: sum(counts[term] for term in terms(run, found)) for run in _runs(text, found)}
+        if scores:
+            best = max(scores, key=lambda run: scores[run])
+            phrases.setdefault(best, scores[best])
     kept: list[str] = []
     for run in sorted(phrases, key=lambda run: -phrases[run]):
         if not any(run in other or other in run for other in kept):
