@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.leaks import Limits, lexical_leak
 from evaluation.released import Release, Row
 from evaluation.shortcuts import shortcut_gates
 from evaluation.tracks import HELD_OUT, Track
 from evaluation.verdicts import Gate, counted, not_measured
-from stages.leaks import lexical_leak
 
 ALLOWED = {
     "task1": {"dialogue"},
@@ -24,9 +24,8 @@ class Facts:
     """What the gates are told beside the files: the items of the warehouse, the leak limits, who made what."""
 
     item_ids: frozenset[str] | None
-    maximum_words: int
-    maximum_share: float
-    verified_share: float
+    limits: Limits
+    verified_share: float | None
     auditor_is_rules: bool
 
 
@@ -131,12 +130,15 @@ def splits_are_disjoint(release: Release) -> Iterator[Gate]:
         for row in release.key.values():
             if row[field]:
                 splits.setdefault(row[field], set()).add(row["split"])
-        yield counted(f"one_split_a_{field.removesuffix('_id')}", (k for k, v in splits.items() if len(v) > 1), len(splits))
+        yield counted(
+            f"one_split_a_{field.removesuffix('_id')}",
+            (k for k, v in splits.items() if len(v) > 1),
+            len(splits),
+        )
 
 
 def no_lexical_leak(release: Release, facts: Facts) -> Gate:
     """No query shares the distinctive words of its memory."""
-    limits = {"maximum_words": facts.maximum_words, "maximum_share": facts.maximum_share}
     leaking, total = [], 0
     for split, track in release.places():
         if track.task not in ("task3", "task4"):
@@ -147,7 +149,7 @@ def no_lexical_leak(release: Release, facts: Facts) -> Gate:
             behind = release.key[row["benchmark_id"]]
             query = row["input"]["query"] if track.task == "task3" else row["input"]["model_input"]["query"]
             value = gold[row["benchmark_id"]]["value"]
-            if lexical_leak(query, value, behind["evidence_text"], behind["language"], **limits).leaks:
+            if lexical_leak(query, value, behind["evidence_text"], behind["language"], facts.limits).leaks:
                 leaking.append(row["benchmark_id"])
     return counted("no_lexical_leak", leaking, total)
 
@@ -172,7 +174,6 @@ def unmeasured(facts: Facts) -> Iterator[Gate]:
         yield not_measured("no_leak_found_by_auditor", "the auditor is rules, not a model")
     yield not_measured("not_guessable_without_memory", "needs a judge that answers without the memory")
     yield not_measured("answer_depends_on_memory", "needs a judge that answers with and without the memory")
-    if facts.verified_share < 1:
+    if facts.verified_share is not None and facts.verified_share < 1:
         share = f"{facts.verified_share:.0%} of the gold memories were verified by people"
         yield not_measured("gold_verified_by_people", share)
-

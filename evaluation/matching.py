@@ -98,9 +98,7 @@ def confidence_score(predicted: float, gold: float) -> float:
 
 def _assign(predicted: Sequence[Memory], gold: Sequence[Memory]) -> tuple[Pair, ...]:
     """Assign first and refuse the pairs below the threshold after: that is what the published scores did."""
-    columns = [
-        [_pair_score(p, g, matcher) for p in predicted] for g in gold for matcher in [_matcher(g.value)]
-    ]
+    columns = [[_pair_score(p, g, matcher) for p in predicted] for g in gold for matcher in [_matcher(g.value)]]
     scores = np.array(columns).T
     assigned = zip(*linear_sum_assignment(scores, maximize=True), strict=True)
     pairs = (Pair(int(i), int(j), float(scores[i, j])) for i, j in assigned)

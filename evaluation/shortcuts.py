@@ -53,9 +53,7 @@ def _splits(release: Release) -> Sequence[str]:
     return sorted({split for split, _ in release.places()})
 
 
-def _questions(
-    release: Release, split: str, track: Track
-) -> Iterator[tuple[str, Sequence[Candidate], str]]:
+def _questions(release: Release, split: str, track: Track) -> Iterator[tuple[str, Sequence[Candidate], str]]:
     """Give id, candidates and the id of the right one; in task 2 that is the memory which will change."""
     gold = {row["benchmark_id"]: row["gold"] for row in release.references(split, track)}
     for row in release.inputs(split, track):
@@ -77,13 +75,9 @@ def _ids_that_occur_once(rows: Sequence[tuple[str, Sequence[Candidate], str]]) -
     return shortcut
 
 
-def _judged(
-    name: str, track: Track, shortcut: Shortcut, rows: Sequence[tuple[str, Sequence[Candidate], str]]
-) -> Gate:
+def _judged(name: str, track: Track, shortcut: Shortcut, rows: Sequence[tuple[str, Sequence[Candidate], str]]) -> Gate:
     hits = [
-        benchmark_id
-        for benchmark_id, candidates, gold in rows
-        if candidates[shortcut(candidates)]["memory_id"] == gold
+        benchmark_id for benchmark_id, candidates, gold in rows if candidates[shortcut(candidates)]["memory_id"] == gold
     ]
     chances = [1 / len(candidates) for _, candidates, _ in rows]
     bound = upper_bound(chances)
@@ -102,8 +96,6 @@ def upper_bound(chances: Sequence[float]) -> int:
     `chances` are the rows' chances of a blind hit (0 to 1). Where all are the same the number of hits is binomial,
     else the sum of one binomial for each chance.
     """
-    distributions = [
-        binom.pmf(range(times + 1), times, chance) for chance, times in sorted(Counter(chances).items())
-    ]
-    total = reduce(np.convolve, distributions, np.ones(1))
+    distributions = [binom.pmf(range(times + 1), times, chance) for chance, times in sorted(Counter(chances).items())]
+    total = reduce(lambda one, other: np.convolve(one, other), distributions, np.ones(1))
     return int(np.searchsorted(np.cumsum(total), CONFIDENCE))

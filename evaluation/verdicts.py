@@ -1,11 +1,19 @@
 """The verdict of a gate: a figure, the bound that it must keep, and the rows that break it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from warehouse import AlpsbenchError
+
 TOLD = 10
 """How many rows a failed gate names."""
+
+
+class GateError(AlpsbenchError):
+    """A release does not withstand what it was put to."""
+
+    exit_code = 8
 
 
 @dataclass(frozen=True)
@@ -37,3 +45,14 @@ def counted(gate: str, wrong: Iterable[str], of: int, track: str = "all") -> Gat
 def not_measured(gate: str, why: str) -> Gate:
     """Say that a question was not answered, and why."""
     return Gate(gate, "all", "not_measured", detail=why)
+
+
+def raise_if_failed(gates: Sequence[Gate], place: str = "") -> None:
+    """Raise GateError where a gate failed, saying which, by how much, and on which rows; `place` ends the message."""
+    told = [
+        f"{gate.gate} of {gate.track}: {gate.figure} rows, at most {gate.bound} allowed ({', '.join(gate.rows)})"
+        for gate in gates
+        if gate.verdict == "failed"
+    ]
+    if told:
+        raise GateError(f"{len(told)} gate{'s' * (len(told) > 1)} failed: {'; '.join(told)}{place}")

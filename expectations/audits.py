@@ -16,6 +16,13 @@ CONTRACT = Contract(
         Column("rows", "VARCHAR[]", about="Some of the rows that break it."),
     ),
     unique=(("gate", "track"),),
-    rules=(Rule("a verdict fits its figure",
-                "select gate from audits where verdict <> 'not_measured' and (verdict = 'failed') <> (figure > bound)"),),
-)  # fmt: skip
+    rules=(
+        Rule(
+            "a verdict fits its figure",
+            """
+            select gate from audits
+            where verdict <> 'not_measured' and (verdict = 'failed') <> (figure > bound)
+            """,
+        ),
+    ),
+)

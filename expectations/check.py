@@ -76,9 +76,7 @@ class ContractError(AlpsbenchError):
         self.report = report
 
 
-def check_or_fail(
-    db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None
-) -> Report:
+def check_or_fail(db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None) -> Report:
     """Check a table as `check` does.
 
     Raises:
@@ -90,9 +88,7 @@ def check_or_fail(
     return report
 
 
-def check(
-    db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None
-) -> Report:
+def check(db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None) -> Report:
     """Compare a table with its contract; it may stand in a transaction that is still open.
 
     Args:
@@ -120,9 +116,7 @@ def _validate(table: str, subjects: Sequence[Subject]) -> tuple[bool, list[dict[
         gx = _great_expectations()
         counts = {subject.name: [subject.count] for subject in subjects}
         expectations = [
-            gx.expectations.ExpectColumnMaxToBeBetween(
-                column=subject.name, max_value=0, description=subject.promise
-            )
+            gx.expectations.ExpectColumnMaxToBeBetween(column=subject.name, max_value=0, description=subject.promise)
             for subject in subjects
         ]
         asset = _new_context(gx).data_sources.add_pandas("duckdb").add_dataframe_asset(table)
@@ -164,9 +158,7 @@ def _add_results(gx: Any, context: Any, report: Report) -> Path:
     shown = [_shown(result, number) for number, result in enumerate(report.results, start=1)]
     results = [expectationValidationResultSchema.load(result) for result in shown]
     expectations = [result.expectation_config.to_domain_obj() for result in results]
-    context.suites.add(
-        gx.ExpectationSuite(report.table, expectations=expectations, notes=escape(report.about))
-    )
+    context.suites.add(gx.ExpectationSuite(report.table, expectations=expectations, notes=escape(report.about)))
     run = RunIdentifier(run_name="build", run_time=datetime.fromisoformat(report.checked_at))
     key: Any = ValidationResultIdentifier(ExpectationSuiteIdentifier(report.table), run, report.table)
     asset = {"data_asset_name": f"{report.table}, {counted(report.rows, 'row')}"}

@@ -65,7 +65,11 @@ MEMORY = (
     Column("evidence_start", "INTEGER", between=(0, None), about="First character in the message, from 0."),
     Column("evidence_end", "INTEGER", between=(1, None), about="Character after the last."),
     Column("emotion", null=True, about="What the user feels about it, as one English word."),
-    Column("time_scope", values=("long_term", "short_term", "recent", "past", "unknown"), about="How long it holds."),
+    Column(
+        "time_scope",
+        values=("long_term", "short_term", "recent", "past", "unknown"),
+        about="How long it holds.",
+    ),
     Column("preference_attitude", null=True, values=("like", "dislike"), about="For a preference, which way."),
     Column("extractor", about="The model that found it."),
 )

@@ -92,9 +92,7 @@ def contract_of(table: str) -> Contract:
             raise
         contract = None
     if not isinstance(contract, Contract):
-        raise ContractMissingError(
-            f"table {table} has no contract: write CONTRACT in expectations/{table}.py"
-        )
+        raise ContractMissingError(f"table {table} has no contract: write CONTRACT in expectations/{table}.py")
     return contract
 
 

@@ -19,7 +19,8 @@ CONTRACT = Contract(
         Rule("no distractor twice",
              "select item_id from retrieval_items where len(list_distinct(distractor_ids)) <> len(distractor_ids)"),
         Rule("all pools are of one size",
-             "select item_id from retrieval_items where len(distractor_ids) <> (select max(len(distractor_ids)) from retrieval_items)"),
+             "select item_id from retrieval_items "
+             "where len(distractor_ids) <> (select max(len(distractor_ids)) from retrieval_items)"),
         Rule("distractors come out of the bank", """
             select item_id from (select item_id, unnest(distractor_ids) as memory_id from retrieval_items)
             join memories using (memory_id) join splits using (user_id) where split <> 'bank'

@@ -13,5 +13,10 @@ CONTRACT = Contract(
         Column("memories", "INTEGER", between=(1, None), about="Memories chosen in it."),
         Column("implicit_memories", "INTEGER", between=(0, None), about="Those of them that are implied."),
     ),
-    rules=(Rule("no more implicit memories than memories", "select rank from samples where implicit_memories > memories"),),
+    rules=(
+        Rule(
+            "no more implicit memories than memories",
+            "select rank from samples where implicit_memories > memories",
+        ),
+    ),
 )

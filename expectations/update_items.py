@@ -1,6 +1,15 @@
 """What the table `update_items` promises."""
 
-from expectations.columns import MEMORIES, MESSAGES, dialogue_id, item_id, memory_id, split, target_id, user_id
+from expectations.columns import (
+    MEMORIES,
+    MESSAGES,
+    dialogue_id,
+    item_id,
+    memory_id,
+    split,
+    target_id,
+    user_id,
+)
 from expectations.contract import Column, Contract, Rule
 
 CONTRACT = Contract(

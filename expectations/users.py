@@ -14,5 +14,10 @@ CONTRACT = Contract(
         Column("last_seen", "TIMESTAMP WITH TIME ZONE", null=True, about="End of the last one."),
         language(),
     ),
-    rules=(Rule("no more dialogues than conversations", "select user_id from users where dialogues > conversations"),),
+    rules=(
+        Rule(
+            "no more dialogues than conversations",
+            "select user_id from users where dialogues > conversations",
+        ),
+    ),
 )

@@ -55,9 +55,7 @@ class Source:
     def number(self, sql: str) -> int:
         return int(str(self.fetch(sql)[0][0]))
 
-    def examples(
-        self, rows: str, parameters: Sequence[object] = (), *, key: Key = (), before: str = ""
-    ) -> str:
+    def examples(self, rows: str, parameters: Sequence[object] = (), *, key: Key = (), before: str = "") -> str:
         """Name some rows by their key, and show nothing else that they hold."""
         key = key or self.key
         if not key:

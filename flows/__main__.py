@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.markup import escape
 
+from flows.console import console_for
 from flows.settings import Settings
 from warehouse import AlpsbenchError, Home
 
@@ -20,7 +21,7 @@ HomeOption = Annotated[
     Path | None,
     typer.Option("--home", help="Where everything is kept; ALPSBENCH_HOME, else ./benchmark.", show_default=False),
 ]
-console = Console()
+console = console_for()
 
 
 def home_of(home: Path | None) -> Home:
@@ -36,7 +37,10 @@ def build(
     recipe: Annotated[Path | None, typer.Option(help="A recipe in TOML; the paper's numbers without one.")] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(help="Change a knob: a.b=value, as in models.extractor.name=recorded:FILE#MODEL.", metavar="A.B=VALUE"),
+        typer.Option(
+            help="Change a knob: a.b=value, as in models.extractor.name=recorded:FILE#MODEL.",
+            metavar="A.B=VALUE",
+        ),
     ] = None,
     home: HomeOption = None,
     until: Annotated[str | None, typer.Option(help="Stop after this table.")] = None,
@@ -70,7 +74,7 @@ def trace(
     home: HomeOption = None,
 ) -> None:
     """Follow one thing back to the line of the source that it comes from."""
-    from flows.look import show_trace
+    from flows.trace import show_trace
 
     show_trace(console, home_of(home), id)
 
@@ -92,18 +96,15 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except AlpsbenchError as error:
-        Console(stderr=True).print(f"[red]alpsbench:[/] {_plain(str(error))}", soft_wrap=True, highlight=False)
+        line = f"[red]alpsbench:[/] {escape(' '.join(str(error).split()))}"
+        console_for(stderr=True).print(line, soft_wrap=True, highlight=False)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         spent = time.monotonic() - started
-        Console(stderr=True).print(f"alpsbench: stopped after {spent:.0f} s; run it again to go on", highlight=False)
+        console_for(stderr=True).print(
+            f"alpsbench: stopped after {spent:.0f} s; run it again to go on", highlight=False
+        )
         sys.exit(130)
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(" ".join(text.split()))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """Builds one table. Nothing else writes tables, and each is replaced whole or not at all."""
 
-import inspect
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +16,7 @@ from llm.gateway import Model
 from stages.item import Item
 from warehouse import AlpsbenchError, Home, Relation, Table, Warehouse, connect, copied, only
 
-Made = Relation | pa.Table
+Made: TypeAlias = Relation | pa.Table
 Stage = Callable[..., Made]
 Build = Callable[..., Table]
 """`build(stage, *tables_read, **knobs)`: what a flow calls to have a table."""
@@ -62,6 +61,10 @@ class Planner:
 
 class Watcher(Protocol):
     """Told what a build does, as it does it."""
+
+    def starting(self) -> None:
+        """The Prefect server is being started."""
+        ...
 
     def started(self, name: str) -> None:
         """A stage begins."""

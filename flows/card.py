@@ -63,7 +63,7 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
 
 FUNNEL = "select name, item, items_in, rows, dropped from builds where name <> 'audits' order by position"
 LABELS = "select label, count(*) from gold_memories group by label order by 2 desc, 1"
-GATES = "select gate, track, verdict, figure, bound, \"of\", detail from audits"
+GATES = 'select gate, track, verdict, figure, bound, "of", detail from audits'
 MADE_BY = """
     select 'extractor', extractor from memories union select 'validator', validator from memories
     union select 'generator', generator from query_drafts union select 'generator', generator from update_items
@@ -93,5 +93,3 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _cell(value: object) -> str:
     return "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
-
-

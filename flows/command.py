@@ -41,9 +41,7 @@ def run_build(
         show_result(console, job, plan, len(terminal.unchanged), time.monotonic() - started)
 
 
-def job_of(
-    settings: Settings, home: Home, source: Path, recipe: Recipe, until: str | None, version: str
-) -> Job:
+def job_of(settings: Settings, home: Home, source: Path, recipe: Recipe, until: str | None, version: str) -> Job:
     """Open all that a build needs."""
     ledger = Ledger(home.ledger)
     models = models_of(recipe, settings, ledger)

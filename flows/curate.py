@@ -34,7 +34,4 @@ def curate(
     alike = build(duplicate_memories, checked, **dict(recipe.duplicate_memories))
     chosen = build(sample_memories, checked, alike, **dict(recipe.samples))
     sampled = build(samples, kept, twins, checked, chosen)
-    return {
-        table.name: table
-        for table in (raw, kept, people, twins, candidates, checked, alike, chosen, sampled)
-    }
+    return {table.name: table for table in (raw, kept, people, twins, candidates, checked, alike, chosen, sampled)}

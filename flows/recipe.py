@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from evaluation.leaks import Limits
 from warehouse import BadInputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -117,6 +118,11 @@ class Leaks(Part):
     rewrites: Annotated[int, Field(ge=0, le=10)] = 3
     maximum_words: Annotated[int, Field(ge=0)] = 1
     maximum_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+
+    @property
+    def limits(self) -> Limits:
+        """How much a query may share with its memory."""
+        return Limits(self.maximum_words, self.maximum_share)
 
 
 class Updates(Part):

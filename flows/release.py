@@ -27,7 +27,7 @@ def construct(
     """Build the items of all tracks."""
     kept, checked, gold = tables["dialogues"], tables["memories"], tables["gold_memories"]
     twins, alike, sampled = tables["duplicate_dialogues"], tables["duplicate_memories"], tables["samples"]
-    limits = {"maximum_words": recipe.leaks.maximum_words, "maximum_share": recipe.leaks.maximum_share}
+    limits = recipe.leaks.limits
     sizes = recipe.retrieval.distractors
     placed = build(
         splits,
@@ -38,18 +38,19 @@ def construct(
     )
     aims = build(targets, sampled, placed, gold, checked, alike, **dict(recipe.targets))
     extraction = build(extraction_items, aims, kept, gold)
-    update = build(
-        update_items, aims, gold, generator=models["generator"], noise_turns=recipe.updates.noise_turns
-    )
+    update = build(update_items, aims, gold, generator=models["generator"], noise_turns=recipe.updates.noise_turns)
     drafts = build(
-        query_drafts, aims, checked, generator=models["generator"], rewrites=recipe.leaks.rewrites, **limits
+        query_drafts,
+        aims,
+        checked,
+        generator=models["generator"],
+        rewrites=recipe.leaks.rewrites,
+        limits=limits,
     )
     retrieval = build(retrieval_items, aims, drafts, checked, placed, alike, distractors=sizes)
     utilization = build(utilization_items, aims, drafts)
-    leaks = build(leak_checks, retrieval, utilization, checked, auditor=models["auditor"], **limits)
-    rows = build(
-        release_rows, extraction, update, retrieval, utilization, aims, placed, distractors=sizes
-    )
+    leaks = build(leak_checks, retrieval, utilization, checked, auditor=models["auditor"], limits=limits)
+    rows = build(release_rows, extraction, update, retrieval, utilization, aims, placed, distractors=sizes)
     made = (placed, aims, extraction, update, drafts, retrieval, utilization, leaks, rows)
     return {table.name: table for table in made}
 
@@ -61,7 +62,6 @@ def attack(build: Build, recipe: Recipe, tables: Mapping[str, Table], draft: Dra
         audits,
         *(tables[name] for name in (*items, "gold_memories")),
         draft=draft,
-        maximum_words=recipe.leaks.maximum_words,
-        maximum_share=recipe.leaks.maximum_share,
+        limits=recipe.leaks.limits,
         auditor_is_rules=recipe.models.auditor.name == "offline",
     )

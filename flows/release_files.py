@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from evaluation.envelope import input_rows, reference_rows
 from evaluation.released import Row
 from evaluation.tracks import HELD_OUT, INPUT, REFERENCE, SPLITS, Track
 from flows.card import card_of
 from flows.recipe import Recipe, recipe_text
+from stages.envelope import input_rows, reference_rows
 from warehouse import Home, Warehouse, sha256_of
 
 FORMAT = 1
@@ -65,7 +65,13 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def publish_release(
-    db: Warehouse, home: Home, draft: Path, version: str, fingerprint: str, recipe: Recipe, tracks: Sequence[Track]
+    db: Warehouse,
+    home: Home,
+    draft: Path,
+    version: str,
+    fingerprint: str,
+    recipe: Recipe,
+    tracks: Sequence[Track],
 ) -> Path:
     """Give an audited draft its card, recipe and manifest, and move it to its place."""
     public, sealed = draft / "public", draft / "sealed"
@@ -87,9 +93,7 @@ def publish_release(
     return place
 
 
-def manifest_of(
-    public: Path, sealed: Path, version: str, fingerprint: str, tracks: Sequence[Track]
-) -> dict[str, Any]:
+def manifest_of(public: Path, sealed: Path, version: str, fingerprint: str, tracks: Sequence[Track]) -> dict[str, Any]:
     """List every file with its hash; the sealed ones too, so that nobody can change the gold later."""
     return {
         "benchmark": "alpsbench",
@@ -109,8 +113,7 @@ def manifest_of(
 def _hashes(folder: Path) -> dict[str, dict[str, Any]]:
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json")
     return {
-        path.relative_to(folder).as_posix(): {"sha256": sha256_of(path), "bytes": path.stat().st_size}
-        for path in found
+        path.relative_to(folder).as_posix(): {"sha256": sha256_of(path), "bytes": path.stat().st_size} for path in found
     }
 
 

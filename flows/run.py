@@ -11,6 +11,7 @@ from pathlib import Path
 from annotation.desk import Desk
 from evaluation.released import Release
 from evaluation.tracks import tracks_of
+from evaluation.verdicts import Gate, raise_if_failed
 from expectations.check import Report
 from expectations.docs import write_docs
 from flows.annotate import annotate
@@ -25,18 +26,12 @@ from llm.ledger import Ledger
 from stages.audits import Draft
 from stages.secret import Secret
 from stages.source import Source
-from warehouse import AlpsbenchError, BadInputError, Home, Table, connect, publish
+from warehouse import BadInputError, Home, Table, connect, publish
 
 Tables = Mapping[str, Table]
 Part = Callable[[Build, Tables], Tables]
 DRAFT_VERSION = "draft"
 """The version that each build may replace; every other one, once released, stays as it is."""
-
-
-class GateError(AlpsbenchError):
-    """A gate failed: the release is not published."""
-
-    exit_code = 8
 
 
 @dataclass(frozen=True)
@@ -135,25 +130,23 @@ def run(job: Job, watcher: Watcher) -> Plan:
     if not job.home.published.exists():
         connect(job.home.warehouse).close()
         publish(job.home, job.ledger.table())
+    watcher.starting()
     with serving(job.home):
         from flows.tasks import as_task, end_stale_runs, run_flow
 
         end_stale_runs(job.home)
-        tables: dict[str, Table] | None = {}
-        for name, part in [*parts_of(job).items(), ("release", lambda build, made: release(job, build, made))]:
+        tables: dict[str, Table] = {}
+        parts: dict[str, Part] = {**parts_of(job), "release": partial(release, job)}
+        for name, part in parts.items():
             try:
-                tables = run_flow(job.home, name, partial(merged, part, as_task(builder), tables))
+                made = run_flow(job.home, name, partial(part, as_task(builder), tables))
             finally:
                 publish(job.home, job.ledger.table())
-            if tables is None:
+            if made is None:
                 break
+            tables |= made
     document(job.home, plan.steps)
     return plan
-
-
-def merged(part: Part, build: Build, tables: Tables) -> dict[str, Table]:
-    """Return the tables so far with those of one more part."""
-    return {**tables, **part(build, tables)}
 
 
 def walk(job: Job, builder: Builder) -> None:
@@ -173,7 +166,7 @@ def refuse_to_replace(job: Job) -> None:
     place = job.home.releases / job.version
     if place.exists():
         raise BadInputError(
-            f"version {job.version} is released already, and this build would make another one of it: give another --version"
+            f"version {job.version} is released already, and this build would change it: give another --version"
         )
 
 
@@ -189,21 +182,11 @@ def release(job: Job, build: Build, tables: Tables) -> Tables:
         write_draft(db, tracks, draft)
     audited = attack_release(build, job, tables, fingerprint)
     with connect(job.home.warehouse) as db:
-        failed = db.execute("select gate, track, figure, bound, rows from audits where verdict = 'failed'").fetchall()
-        if failed:
-            raise GateError(f"{sentence_of(failed)}; the draft is in {draft}")
+        gates = [Gate(*row) for row in db.execute("from audits").fetchall()]
+        raise_if_failed(gates, f"; the draft is in {draft}")
         publish_release(db, job.home, draft, job.version, fingerprint, job.recipe, tracks)
     shutil.rmtree(draft.parent, ignore_errors=True)
     return {audited.name: audited}
-
-
-def sentence_of(failed: Sequence[tuple[str, str, int, int, Sequence[str]]]) -> str:
-    """Say which gates failed, and on which rows."""
-    told = [
-        f"{gate} of {track}: {figure} rows, at most {bound} allowed ({', '.join(rows)})"
-        for gate, track, figure, bound, rows in failed
-    ]
-    return f"{len(failed)} gates failed: {'; '.join(told)}"
 
 
 def document(home: Home, steps: Sequence[Step]) -> None:

@@ -55,9 +55,7 @@ def as_task(builder: Builder) -> Callable[..., Table]:
 def end_stale_runs(home: Home) -> None:
     """Call the runs crashed that a killed build of this home left as running."""
     unfinished = FlowRunFilterStateType(any_=[StateType.RUNNING, StateType.PENDING])
-    wanted = FlowRunFilter(
-        state=FlowRunFilterState(type=unfinished), tags=FlowRunFilterTags(all_=[tag_of(home)])
-    )
+    wanted = FlowRunFilter(state=FlowRunFilterState(type=unfinished), tags=FlowRunFilterTags(all_=[tag_of(home)]))
     with get_client(sync_client=True) as client:
         for run in client.read_flow_runs(flow_run_filter=wanted):
             client.set_flow_run_state(run.id, Crashed(message="its process was killed"), force=True)

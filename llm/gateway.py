@@ -111,9 +111,7 @@ class Model:
         """
         return asyncio.run(self._ask(prompt, requests, form))
 
-    async def _ask(
-        self, prompt: Prompt, requests: Sequence[Request], form: type[Form]
-    ) -> list[Outcome[Form]]:
+    async def _ask(self, prompt: Prompt, requests: Sequence[Request], form: type[Form]) -> list[Outcome[Form]]:
         outcomes: list[Outcome[Form] | None] = [None] * len(requests)
         waiting = iter(enumerate(requests))
         done = 0

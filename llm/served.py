@@ -37,9 +37,7 @@ class Served:
             ModelError: nobody answers at the address, or the account cannot be used.
         """
         if self.client is None:
-            self.client = AsyncOpenAI(
-                base_url=self.entry.url, api_key=self.key or "none", max_retries=4, timeout=600
-            )
+            self.client = AsyncOpenAI(base_url=self.entry.url, api_key=self.key or "none", max_retries=4, timeout=600)
         try:
             return _reply_of(await self.client.chat.completions.create(**self._call(prompt, request, form)))
         except openai.RateLimitError:

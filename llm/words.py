@@ -15,9 +15,7 @@ from Stemmer import Stemmer, algorithms
 LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # Thai, Lao, Burmese, Khmer, kana, Han: scripts without spaces between words; and Hangul, whose particles
 # stick to the word. They are read as runs of two characters.
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-)
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 MARKS = "".join(chr(c) for c in range(0x300, 0xE00) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
 LETTERS = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])+"
 PIECE = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|{LETTERS}(?:['’]{LETTERS})*")

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from evaluation.gates import Facts, audit
+from evaluation.leaks import Limits
 from evaluation.released import Release
 from warehouse import Warehouse
 
@@ -31,15 +32,12 @@ class Draft:
         self.identity = identity
 
 
-def audits(
-    db: Warehouse, *, draft: Draft, maximum_words: int, maximum_share: float, auditor_is_rules: bool
-) -> pa.Table:
+def audits(db: Warehouse, *, draft: Draft, limits: Limits, auditor_is_rules: bool) -> pa.Table:
     """One row a gate, and a track where it is asked of each: `figure` may not be above `bound`."""
     verified, total = db.execute("select count(*) filter (verified), count(*) from gold_memories").fetchall()[0]
     facts = Facts(
         item_ids=frozenset(item_id for (item_id,) in db.execute(ITEM_IDS).fetchall()),
-        maximum_words=maximum_words,
-        maximum_share=maximum_share,
+        limits=limits,
         verified_share=verified / total if total else 0.0,
         auditor_is_rules=auditor_is_rules,
     )

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from stages.near_duplicates import near_duplicates, pairs_table
+from stages.near_duplicates import pairs_table
 from warehouse import Warehouse
 
 SPOKEN = """
@@ -13,9 +13,7 @@ SPOKEN = """
 """
 
 
-def duplicate_dialogues(
-    db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int
-) -> pa.Table:
+def duplicate_dialogues(db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int) -> pa.Table:
     """One row a near-duplicate, beside the kept dialogue that it is like; the earliest is kept.
 
     Only the messages of users are compared, since two models answer differently.

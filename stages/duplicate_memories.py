@@ -11,9 +11,7 @@ VALUES = """
 """
 
 
-def duplicate_memories(
-    db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int
-) -> pa.Table:
+def duplicate_memories(db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int) -> pa.Table:
     """One row a near-duplicate, beside the kept memory that it is like, whoever said it.
 
     A memory about the user goes before one that is not, and the surer one before the less sure.

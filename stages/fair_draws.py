@@ -36,7 +36,7 @@ def fair_places(pools: Sequence[Pool]) -> list[int]:
     def draw(attempt: int) -> list[int]:
         return [int(share("place", attempt, pool.key) * pool.size) for pool in pools]
 
-    def is_fair(places: Sequence[int]) -> bool:
+    def is_fair(places: list[int]) -> bool:
         hits = [sum(one == place for one, place in zip(rule, places, strict=True)) for rule in zip(*blind, strict=True)]
         return all(count <= bound for count in hits)
 
@@ -59,7 +59,7 @@ def fair_lengths(pools: Sequence[tuple[int, Sequence[int]]]) -> bool:
     return max(longest, shortest) <= bound
 
 
-def first_fair(draw: Callable[[int], Made], is_fair: Callable[[Made], bool]) -> Made:
+def first_fair(draw: Callable[[int], list[Made]], is_fair: Callable[[list[Made]], bool]) -> list[Made]:
     """Return the first fair draw; the very first where none of many is, for the audit to find."""
     for attempt in range(ATTEMPTS):
         if is_fair(made := draw(attempt)):

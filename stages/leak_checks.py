@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from evaluation.leaks import Limits, lexical_leak
 from llm.gateway import Model, Outcome, Prompt, Request
 from stages.beside import beside
-from stages.leaks import lexical_leak
 from warehouse import Warehouse
 
 PROMPT = Prompt("leak_checks", beside(__file__, ".prompt.md"))
@@ -43,7 +43,7 @@ class Audit(BaseModel):
     reason: str
 
 
-def leak_checks(db: Warehouse, *, auditor: Model, maximum_words: int, maximum_share: float) -> pa.Table:
+def leak_checks(db: Warehouse, *, auditor: Model, limits: Limits) -> pa.Table:
     """One row an item and check: `lexical`, and `auditor`, whose verdict counts only if it quotes the query.
 
     Verdicts: passed, leaks, or not_measured.
@@ -51,7 +51,6 @@ def leak_checks(db: Warehouse, *, auditor: Model, maximum_words: int, maximum_sh
     rows = db.execute(ITEMS).fetchall()
     requests = [Request(item, {"query": query, "memory": memory}) for item, query, memory in rows]
     outcomes = auditor.ask(PROMPT, requests, Audit)
-    limits = {"maximum_words": maximum_words, "maximum_share": maximum_share}
     records: list[dict[str, Any]] = []
     for (item_id, query, memory), outcome in zip(rows, outcomes, strict=True):
         audited = {"check": "auditor", "checked_by": auditor.name, **_audited(query, outcome)}
@@ -60,10 +59,8 @@ def leak_checks(db: Warehouse, *, auditor: Model, maximum_words: int, maximum_sh
     return pa.Table.from_pylist(records, schema=COLUMNS)
 
 
-def _lexical(
-    query: str, memory: Mapping[str, str], limits: Mapping[str, Any]
-) -> Iterator[dict[str, str | None]]:
-    leak = lexical_leak(query, memory["value"], memory["evidence_text"], memory["language"], **limits)
+def _lexical(query: str, memory: Mapping[str, str], limits: Limits) -> Iterator[dict[str, str | None]]:
+    leak = lexical_leak(query, memory["value"], memory["evidence_text"], memory["language"], limits)
     yield {
         "check": "lexical",
         "verdict": "leaks" if leak.leaks else "passed",

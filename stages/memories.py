@@ -90,20 +90,16 @@ def memories(db: Warehouse, *, validator: Model) -> pa.Table:
     return pa.Table.from_pylist(records, schema=COLUMNS)
 
 
-def _request(
-    subject: str, language: str, turns: list[dict[str, str]], found: Sequence[Mapping[str, Any]]
-) -> Request:
+def _request(subject: str, language: str, turns: list[dict[str, str]], found: Sequence[Mapping[str, Any]]) -> Request:
     candidates = [{key: one[key] for key in SHOWN} for one in found]
-    return Request(
-        subject, {"language": language, "dialogue": numbered(turns), "candidates": candidates}
-    )
+    return Request(subject, {"language": language, "dialogue": numbered(turns), "candidates": candidates})
 
 
 def _judged(
     found: Sequence[Mapping[str, Any]], outcome: Outcome[Verdicts], turns: Sequence[Mapping[str, str]]
 ) -> Iterator[dict[str, Any]]:
     verdicts = outcome.answer.memories if outcome.answer else []
-    reason = None if outcome.answer else outcome.status
+    reason: str | None = None if outcome.answer else outcome.status
     if outcome.answer and [one.number for one in verdicts] != [one["number"] for one in found]:
         reason, verdicts = "validator_changed_the_list", []
     for position, candidate in enumerate(found):
@@ -120,9 +116,7 @@ def _judged(
             yield {**given, **memory_of(verdicts[position], candidate["evidence_text"], turns)}
 
 
-def memory_of(
-    verdict: Verdict, quotation: str, turns: Sequence[Mapping[str, str]]
-) -> dict[str, Any]:
+def memory_of(verdict: Verdict, quotation: str, turns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Bring one verdict into normal form; where that is not possible, it has a `drop_reason`."""
     type, value = type_of(verdict.type), DEBRIS.sub(" ", verdict.value).strip()
     if not value:

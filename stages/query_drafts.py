@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from evaluation.leaks import Limits, lexical_leak
 from llm.gateway import Model, Prompt, Request
 from stages.beside import beside
 from stages.item import Item
-from stages.leaks import lexical_leak
 from warehouse import Warehouse
 
 PROMPT = Prompt("query_drafts", beside(__file__, ".prompt.md"))
@@ -50,9 +50,7 @@ class QueryDraft(BaseModel):
     rubric: str
 
 
-def query_drafts(
-    db: Warehouse, *, generator: Model, rewrites: int, maximum_words: int, maximum_share: float
-) -> pa.Table:
+def query_drafts(db: Warehouse, *, generator: Model, rewrites: int, limits: Limits) -> pa.Table:
     """One row a draft. A draft that leaks goes back with the words found, up to `rewrites` times.
 
     The last draft of a target is the one to use, unless it leaks too.
@@ -61,16 +59,13 @@ def query_drafts(
         {"target_id": target_id, "kind": kind, "memory": memory, "finding": []}
         for target_id, kind, memory in db.execute(TARGETS).fetchall()
     ]
-    limits = {"maximum_words": maximum_words, "maximum_share": maximum_share}
     records: list[dict[str, Any]] = []
     for attempt in range(rewrites + 1):
         drafts = list(_drafts(open_targets, attempt, generator, limits))
         records += drafts
         again = {draft["target_id"]: draft["shared_words"] for draft in drafts if draft.get("leaks")}
         open_targets = [
-            {**target, "finding": again[target["target_id"]]}
-            for target in open_targets
-            if target["target_id"] in again
+            {**target, "finding": again[target["target_id"]]} for target in open_targets if target["target_id"] in again
         ]
     return pa.Table.from_pylist(sorted(records, key=_place), schema=COLUMNS)
 
@@ -80,7 +75,7 @@ def _place(record: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _drafts(
-    targets: Sequence[Mapping[str, Any]], attempt: int, generator: Model, limits: Mapping[str, Any]
+    targets: Sequence[Mapping[str, Any]], attempt: int, generator: Model, limits: Limits
 ) -> Iterator[dict[str, Any]]:
     requests = [
         Request(
@@ -100,8 +95,6 @@ def _drafts(
             yield {**record, "drop_reason": outcome.status, "drop_detail": outcome.detail}
             continue
         memory, draft = target["memory"], outcome.answer
-        leak = lexical_leak(
-            draft.query, memory["value"], memory["evidence_text"], memory["language"], **limits
-        )
+        leak = lexical_leak(draft.query, memory["value"], memory["evidence_text"], memory["language"], limits)
         checked = {"shared_words": list(leak.words), "leak_share": leak.share, "leaks": leak.leaks}
         yield {**record, **draft.model_dump(), **checked}

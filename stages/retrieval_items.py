@@ -53,10 +53,8 @@ def retrieval_items(db: Warehouse, *, distractors: Sequence[int]) -> pa.Table:
     def draw(attempt: int) -> list[list[str]]:
         return [distractors_of(record, bank, distractors, attempt) for record in kept]
 
-    def is_fair(pools: Sequence[Sequence[str]]) -> bool:
-        found = [
-            (record["length"], [lengths[one] for one in pool]) for record, pool in zip(kept, pools, strict=True)
-        ]
+    def is_fair(pools: list[list[str]]) -> bool:
+        found = [(record["length"], [lengths[one] for one in pool]) for record, pool in zip(kept, pools, strict=True)]
         return all(fair_lengths([(right, others[:size]) for right, others in found]) for size in distractors)
 
     for record, pool in zip(kept, first_fair(draw, is_fair), strict=True):

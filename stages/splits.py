@@ -44,9 +44,7 @@ PAIRS = """
 """
 
 
-def splits(
-    db: Warehouse, *, shares: Mapping[str, float], extraction_share: float, bank_memories: int
-) -> pa.Table:
+def splits(db: Warehouse, *, shares: Mapping[str, float], extraction_share: float, bank_memories: int) -> pa.Table:
     """One row a user with memories: the group it is bound to, and the group's split and role.
 
     Users with near-duplicate dialogues or memories are one group. Groups without gold memories go into the

@@ -12,9 +12,7 @@ _ASPECTS = {
         *("Food", "Entertainment", "Sports", "Reading", "Music", "Travel_Mode", "Shopping"),
         "Interaction_Preferences",
     ),
-    "Thoughts": (
-        *("Opinions/Positive", "Opinions/Negative", "Curiosity", "Goals/Short_Term", "Goals/Long_Term"),
-    ),
+    "Thoughts": (*("Opinions/Positive", "Opinions/Negative", "Curiosity", "Goals/Short_Term", "Goals/Long_Term"),),
     "Plans": ("Schedule", "Commitments"),
     "Social_Relationships": ("Family", "Friends", "Colleagues", "Partners", "Adversarial"),
     "Constraints_and_Boundaries": ("Disliked_Topics", "Sensitive_Topics", "Do_Not_Remember"),

@@ -114,7 +114,20 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
             found.insert(place, changed)
             made = item_of(record["item_id"], memory_id, found, outcome.answer)
         records.append({**record, **made})
-    return pa.Table.from_pylist(sorted(records, key=lambda row: row["item_id"]), schema=COLUMNS)
+    records.sort(key=lambda row: row["item_id"])
+    return pa.Table.from_pylist(list(_without_repeats(records)), schema=COLUMNS)
+
+
+def _without_repeats(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Drop what has the same memories after as an earlier item: gold of one split would stand in another."""
+    seen: set[frozenset[str]] = set()
+    for record in records:
+        state = frozenset(" ".join(one["value"].casefold().split()) for one in record.get("answer", ()))
+        if state in seen:
+            record["drop_reason"] = "state_of_another_item"
+        elif state:
+            seen.add(state)
+        yield record
 
 
 def item_id_of(target_id: str) -> str:
@@ -122,9 +135,7 @@ def item_id_of(target_id: str) -> str:
     return "i" + digest("task2", target_id)[:16]
 
 
-def _request(
-    memory_id: str, language: str, found: Sequence[Mapping[str, Any]], noise_turns: int
-) -> Request:
+def _request(memory_id: str, language: str, found: Sequence[Mapping[str, Any]], noise_turns: int) -> Request:
     memory = next(one for one in found if one["memory_id"] == memory_id)
     existing = [one["value"] for one in found if one["memory_id"] != memory_id]
     shown = {"memory": memory, "existing": existing, "language": language, "noise_turns": noise_turns}
@@ -143,9 +154,7 @@ def faults_of(segments: Segments, noise_turns: int) -> Iterator[str]:
             yield "unknown_type"
 
 
-def item_of(
-    item_id: str, memory_id: str, before: Sequence[Mapping[str, Any]], segments: Segments
-) -> dict[str, Any]:
+def item_of(item_id: str, memory_id: str, before: Sequence[Mapping[str, Any]], segments: Segments) -> dict[str, Any]:
     """Put an item together: ids are opaque and drawn for it alone."""
     ids = {one["memory_id"]: candidate_id(item_id, place) for place, one in enumerate(before)}
     shown = [{**one, "memory_id": ids[one["memory_id"]]} for one in before]

@@ -55,8 +55,7 @@ def connect(path: str | Path = ":memory:", *, read_only: bool = False, wait_seco
 
 def _open(path: str | Path, read_only: bool) -> Warehouse:
     # A name in SQL is a table, never a Python variable: stages are functions named after tables.
-    config = {"python_enable_replacements": False}
-    db = duckdb.connect(str(path), read_only=read_only, config=config)
+    db = duckdb.connect(str(path), read_only=read_only, config={"python_enable_replacements": False})
     db.execute("set TimeZone = 'UTC'")
     if not read_only:
         db.execute(LOGS)

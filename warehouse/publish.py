@@ -10,6 +10,8 @@ from warehouse.database import Warehouse, connect
 from warehouse.home import Home
 
 VIEWS = Path(__file__).with_name("views.sql")
+
+
 def publish(home: Home, calls: pa.Table) -> None:
     """Replace the published file by a copy of the warehouse as it stands, in one rename.
 

@@ -24,9 +24,7 @@ def audit_query(input: Mapping[str, Any]) -> dict[str, Any]:
     shared = leaked_words(query, value, language=language)
     share = leak_share(query, value, language)
     if share >= SHARE or len(shared) >= WORDS:
-        reason = (
-            f"{len(shared)} content words of the value ({share:.0%}) stand in the query: {', '.join(shared)}"
-        )
+        reason = f"{len(shared)} content words of the value ({share:.0%}) stand in the query: {', '.join(shared)}"
         return {"leaks": True, "quote": _quote(query, set(shared), language), "reason": reason}
     copied = _copied_run(query, evidence, language)
     if copied:

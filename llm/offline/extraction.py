@@ -28,13 +28,20 @@ def extract(input: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop repeats: the same value, or the same evidence under the same label; then hold the caps."""
+    """Drop repeats: of one value, of one evidence under one label, of a value that another spells out."""
     seen: set[tuple[str, str]] = set()
     of_label: dict[str, int] = {}
     kept = []
     for item in items:
         keys = {(item["label"], item["value"].lower()), (item["label"], item["evidence_text"])}
-        if seen & keys or (item["type"] == "direct" and of_label.get(item["label"], 0) >= ITEMS_OF_A_LABEL):
+        is_vaguer = any(
+            other["label"] == item["label"] and other["value"].startswith(item["value"] + " ") for other in items
+        )
+        if (
+            seen & keys
+            or is_vaguer
+            or (item["type"] == "direct" and of_label.get(item["label"], 0) >= ITEMS_OF_A_LABEL)
+        ):
             continue
         seen |= keys
         of_label[item["label"]] = of_label.get(item["label"], 0) + 1

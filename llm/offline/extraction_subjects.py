@@ -79,7 +79,9 @@ def _memory(group: list[Request], found: Patterns, confidence: float) -> Iterato
     central = sorted(named, key=lambda request: (-sum(counts[t] for t in request.terms), request.message))
     subjects = ((request, best_request(request.text, counts, found)) for request in central[:REQUESTS_TRIED])
     best, subject = next((pair for pair in subjects if pair[1]), (central[0], None))
-    subject = subject or ", ".join(key_phrases([request.text for request in named], counts, found))
+    is_shared = any(count > 1 for count in counts.values())
+    openings = [request.text for request in (named if is_shared else named[:1])]
+    subject = subject or ", ".join(key_phrases(openings, counts, found))
     if subject:
         frame = found.frames[_kind(named, found)]
         yield {

@@ -137,11 +137,7 @@ def _open(clause: str, found: Patterns) -> str:
 
 
 def _is_short(subject: str) -> bool:
-    return (
-        len(subject) >= 2
-        and len(subject.split()) <= SUBJECT_WORDS
-        and len(_HAN.findall(subject)) <= SUBJECT_HAN
-    )
+    return len(subject) >= 2 and len(subject.split()) <= SUBJECT_WORDS and len(_HAN.findall(subject)) <= SUBJECT_HAN
 
 
 def _foreign_stop_words(language: str, stop: dict[str, str]) -> frozenset[str]:
@@ -154,9 +150,7 @@ def _foreign_stop_words(language: str, stop: dict[str, str]) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    return (
-        word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
-    )
+    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def _grams(piece: str) -> list[str]:

@@ -31,9 +31,7 @@ def write_query(input: Mapping[str, Any]) -> dict[str, str]:
     ranked = sorted(queries, key=lambda query: _overlap(query, memory))
     left = ranked[min(input.get("attempt", 0), len(ranked) - 1) :]
     finding = [word for word in input.get("finding", []) if word.strip()]
-    query = min(
-        left, key=lambda query: (has_any(query, finding, memory["language"]), _overlap(query, memory))
-    )
+    query = min(left, key=lambda query: (has_any(query, finding, memory["language"]), _overlap(query, memory)))
     value = tidy(memory["value"])
     return {
         "query": query,
@@ -62,9 +60,9 @@ def has_any(query: str, words: Sequence[str], language: str) -> bool:
     """Say whether the query contains one of the words, as it stands or by its stem."""
     spelled = set(re.findall(r"\w+", query.casefold()))
     stems = content_words(query, language)
-    return any(
-        word.casefold() in spelled | stems or (not word.isascii() and word in query) for word in words
-    ) or bool(leaked_words(query, *words, language=language))
+    return any(word.casefold() in spelled | stems or (not word.isascii() and word in query) for word in words) or bool(
+        leaked_words(query, *words, language=language)
+    )
 
 
 def _compose_queries(ability: str, memory: Mapping[str, Any], language: str) -> list[str]:

@@ -104,9 +104,7 @@ def _write_conflict(memory: Mapping[str, Any], known: Sequence[str], language: s
     frame = frames[draw_order(tuple(frames), memory_id, "frame")[0]]
     old = shorten(memory["value"], language)
     # The quoted value comes last: it is the user's text, and may hold a placeholder.
-    turns = [
-        turn.replace("{ask}", ask).replace("{says}", says).replace("{old}", old).strip() for turn in frame
-    ]
+    turns = [turn.replace("{ask}", ask).replace("{says}", says).replace("{old}", old).strip() for turn in frame]
     return {
         "dialogue": _messages(turns),
         "memory": {

@@ -12,7 +12,8 @@ from llm.offline.validation_cues import Cues, cues
 REJECTED = 0.10
 CONFIDENCES = (0.95, 0.80, 0.65, 0.50, REJECTED)
 HIGHEST_INDIRECT = 0.80
-PIECE_CHARACTERS = 12
+SHARED_WORDS = 0.5
+"""Share of the words of a quotation that one user message must hold for the quotation to count."""
 UNMAPPED = "UNMAPPED"
 SUGGESTION = "General/Statement/Other"
 LASTING = (
@@ -47,6 +48,8 @@ MOVABLE = (
     "Thoughts/Goals/Short_Term",
     UNMAPPED,
 )
+
+_WORD = re.compile(r"[\u3040-\u9fff]|\w+")
 
 
 def validate(input: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,21 +99,15 @@ def _confidence(given: Any, type: str) -> float:
 
 
 def _message_of(evidence: str, texts: Sequence[str]) -> int | None:
-    """Return the first user message that holds the evidence, or else a piece of it; None when none does."""
+    """Return the first user message that holds the evidence, or the one with most of its words, or None."""
     wanted = evidence.strip()
-    if not wanted:
-        return None
     for number, text in enumerate(texts):
-        if wanted in text:
+        if wanted and wanted in text:
             return number
-    pieces = [piece.strip() for piece in re.split(r"\.\.\.|…|\[|\]|\n", wanted) if piece.strip()]
-    pieces = [_bare(piece)[:PIECE_CHARACTERS] for piece in pieces]
-    held = (n for n, text in enumerate(texts) if any(piece and piece in _bare(text) for piece in pieces))
-    return next(held, None)
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"\W+", "", text.lower())
+    words = set(_WORD.findall(wanted.lower()))
+    shares = [len(words & set(_WORD.findall(text.lower()))) / len(words) for text in texts if words]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best >= SHARED_WORDS else None
 
 
 def _emotion(text: str, found: Cues) -> str | None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from llm.offline.validation_cues import Cues
 
-REACH_CHARACTERS = 3000
+REACH_CHARACTERS = 2000
 QUOTED_CHARACTERS = 4
 OWN_VOICE = ("Preferences/Interaction_Preferences", "Thoughts/Curiosity", "Constraints_and_Boundaries/")
 FRAMES = ("role_play", "translation", "for_others")
@@ -48,7 +48,7 @@ def _in_message(text: str, claim: int, is_quoted: bool, cues: Cues) -> str | Non
     """Judge by the cues of the claim's own message, those before the claim."""
     before = text[:claim]
     own_voice = _last(cues.own_voice, before)
-    if not is_quoted and own_voice > max(_last(cues.frames[name], before) for name in FRAMES):
+    if not is_quoted and own_voice >= 0 and own_voice > max(_last(cues.frames[name], before) for name in FRAMES):
         return "self"
     if any(cue.start() < claim for cue in cues.frames["role_play"].finditer(text)):
         return "role_play"
@@ -66,22 +66,26 @@ def _in_message(text: str, claim: int, is_quoted: bool, cues: Cues) -> str | Non
 
 def _in_frame(earlier: Sequence[str], before: str, is_quoted: bool, cues: Cues) -> str:
     """Judge by the last frame that an earlier message opened."""
-    frame, is_open = None, False
-    for text in [*earlier, before]:
-        text = text[:REACH_CHARACTERS]
-        is_current = text is before
-        opened = {} if is_current else {name: _last(cues.frames[name], text) for name in FRAMES}
-        name = max(opened, key=lambda one: opened[one]) if opened else ""
-        left, again = _last(cues.own_voice, text), _last(cues.again, text)
-        if opened and opened[name] >= 0:
-            frame, is_open = name, opened[name] > left
-        elif again > left:
-            is_open = frame is not None
-        elif left >= 0 and not (is_current and is_quoted):
-            is_open = False
-    if frame is None or not (is_quoted or (frame == "role_play" and is_open)):
+    if not is_quoted and all(_last(cues.frames["role_play"], text[:REACH_CHARACTERS]) < 0 for text in earlier):
         return "self"
-    return frame
+    frame, is_open = "self", False
+    for text in earlier:
+        frame, is_open = _after(text[:REACH_CHARACTERS], frame, is_open, cues)
+    if is_quoted or frame == "self":
+        return frame
+    left, again = _last(cues.own_voice, before), _last(cues.again, before)
+    is_open = again > left or (is_open and left < 0)
+    return "role_play" if frame == "role_play" and is_open else "self"
+
+
+def _after(text: str, frame: str, is_open: bool, cues: Cues) -> tuple[str, bool]:
+    """Return the frame that holds after a message, and whether the user still speaks inside it."""
+    opened = {name: _last(cues.frames[name], text) for name in FRAMES}
+    name = max(FRAMES, key=lambda one: opened[one])
+    left, again = _last(cues.own_voice, text), _last(cues.again, text)
+    if opened[name] >= 0:
+        return name, opened[name] > left
+    return frame, again > left or (is_open and left < 0)
 
 
 @lru_cache(maxsize=2048)

@@ -86,9 +86,7 @@ def test_a_text_of_white_space_is_empty_unless_allowed(db, text):
     db.execute("create table notes as select ? as note", [text])
     column = Column("note")
 
-    assert check(db, "notes", Contract("a note", (column,))).failures == (
-        "notes: column note has 1 empty text",
-    )
+    assert check(db, "notes", Contract("a note", (column,))).failures == ("notes: column note has 1 empty text",)
     assert check(db, "notes", Contract("a note", (replace(column, empty=True),))).passed
 
 
@@ -158,9 +156,7 @@ def test_a_key_of_two_columns_allows_each_to_repeat_but_not_both(db):
 
     assert check(db, "turns", contract).passed
     db.execute("insert into turns values ('a', 2), ('a', 2), ('b', 1)")
-    assert check(db, "turns", contract).failures == (
-        "turns: key id, n has 3 duplicates (id, n: a / 2, b / 1)",
-    )
+    assert check(db, "turns", contract).failures == ("turns: key id, n has 3 duplicates (id, n: a / 2, b / 1)",)
 
 
 def test_a_null_in_a_key_of_two_columns_is_a_value(db):
@@ -186,9 +182,7 @@ def test_a_rule_may_compare_with_another_table(db):
     db.execute("create table users as select 'd1' as dialogue_id")
     rule = Rule("has a user", "select turns from dialogues anti join users using (dialogue_id)")
 
-    assert failures(db, replace(DIALOGUES, rules=(rule,))) == [
-        "dialogues: rule has a user is broken by 2 rows"
-    ]
+    assert failures(db, replace(DIALOGUES, rules=(rule,))) == ["dialogues: rule has a user is broken by 2 rows"]
 
 
 def test_a_rule_is_not_asked_of_columns_that_are_not_there(db):

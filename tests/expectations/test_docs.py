@@ -20,9 +20,7 @@ LAMPS = Contract(
 @pytest.fixture(scope="module")
 def reports():
     with duckdb.connect() as db:
-        db.execute(
-            "create table lamps as from (values ('l1', 'red'), ('<script>', 'blue')) t(lamp_id, colour)"
-        )
+        db.execute("create table lamps as from (values ('l1', 'red'), ('<script>', 'blue')) t(lamp_id, colour)")
         db.execute("create table old_lamps as from (values ('l1', 'red')) t(lamp_id, colour)")
         return {table: check(db, table, LAMPS) for table in ("old_lamps", "lamps")}
 
@@ -38,11 +36,7 @@ def words(page):
 def test_the_page_of_a_table_reads_as_its_contract_and_what_breaks_it(reports, tmp_path):
     write_docs(reports, tmp_path / "docs")
 
-    [page] = [
-        words(page)
-        for path, page in pages(tmp_path / "docs").items()
-        if path.startswith("validations/lamps/")
-    ]
+    [page] = [words(page) for path, page in pages(tmp_path / "docs").items() if path.startswith("validations/lamps/")]
 
     assert "Expectation Suite: lamps" in page
     assert "Status: Failed" in page
@@ -65,9 +59,7 @@ def test_the_index_names_each_table_in_order_its_rows_and_failures(reports, tmp_
 
     text = words(index.read_text())
     assert "1 of 2 tables keep their contract" in text
-    assert re.search(
-        r"old_lamps 1 one lamp .*lamps 2 one lamp lamps: column colour has 1 value not one", text
-    )
+    assert re.search(r"old_lamps 1 one lamp .*lamps 2 one lamp lamps: column colour has 1 value not one", text)
 
 
 def test_every_link_leads_to_a_page_and_none_out_of_the_folder(reports, tmp_path):

@@ -8,9 +8,7 @@ from llm.words import content_words
 
 
 def audit(query, value, evidence="", language="English"):
-    return audit_query(
-        {"query": query, "memory": {"value": value, "evidence_text": evidence, "language": language}}
-    )
+    return audit_query({"query": query, "memory": {"value": value, "evidence_text": evidence, "language": language}})
 
 
 @pytest.mark.parametrize(
@@ -54,9 +52,7 @@ def test_fewer_words_do_not_leak(query, value):
 
 
 def test_three_words_in_a_row_from_the_evidence_leak():
-    found = audit(
-        "Is the rusty blue van worth repairing?", "Owns a vehicle", "I drive a rusty blue van to work"
-    )
+    found = audit("Is the rusty blue van worth repairing?", "Owns a vehicle", "I drive a rusty blue van to work")
     assert found["leaks"]
     assert found["quote"] == "rusty blue van"
     assert not audit("Is the blue one rusty, van or not?", "Owns a vehicle", "a rusty blue van")["leaks"]

@@ -47,9 +47,7 @@ def memory(label="Preferences/Music", value="Likes jazz", language="English", **
 
 
 def ask(ability="retrieval", attempt=0, finding=(), **fields):
-    return write_query(
-        {"ability": ability, "memory": memory(**fields), "attempt": attempt, "finding": list(finding)}
-    )
+    return write_query({"ability": ability, "memory": memory(**fields), "attempt": attempt, "finding": list(finding)})
 
 
 @pytest.mark.parametrize("language", ["English", "Chinese", "Spanish"])
@@ -60,9 +58,7 @@ def test_every_label_has_a_query_and_a_sealed_side_in_its_language(ability, lang
         assert written["query"]
         assert "xyzzy" in written["reference_answer"]
         assert "xyzzy" in written["rubric"]
-        assert all(
-            bool(re.search("[\u4e00-\u9fff]", text)) == (language == "Chinese") for text in written.values()
-        )
+        assert all(bool(re.search("[\u4e00-\u9fff]", text)) == (language == "Chinese") for text in written.values())
 
 
 def test_every_label_of_the_taxonomy_has_its_own_four_templates_or_more():
@@ -112,9 +108,7 @@ def test_a_language_without_templates_reads_english():
 
 @given(st.text(), st.text(), st.text(), st.sampled_from(ABILITIES), st.lists(st.text()), st.integers(0, 50))
 @settings(deadline=None)
-def test_arbitrary_text_never_crashes_and_is_answered_alike(
-    value, label, language, ability, finding, attempt
-):
+def test_arbitrary_text_never_crashes_and_is_answered_alike(value, label, language, ability, finding, attempt):
     fields = {"value": value, "label": label, "language": language, "emotion": value, "evidence_text": label}
     assert ask(ability, attempt, finding, **fields) == ask(ability, attempt, finding, **fields)
 

@@ -9,13 +9,9 @@ LABELS = list(TEMPLATES["changes"])
 DOMAINS = {label.split("/")[0] for label in LABELS}
 
 
-def write(
-    label="Preferences/Music", value="Likes jazz", language="English", existing=(), turns=8, name="mem_1"
-):
+def write(label="Preferences/Music", value="Likes jazz", language="English", existing=(), turns=8, name="mem_1"):
     memory = {"memory_id": name, "label": label, "value": value, "evidence_text": value, "language": language}
-    return write_segments(
-        {"memory": memory, "existing": list(existing), "language": language, "noise_turns": turns}
-    )
+    return write_segments({"memory": memory, "existing": list(existing), "language": language, "noise_turns": turns})
 
 
 def has_user_and_assistant_in_turn(messages):
@@ -60,9 +56,7 @@ def test_there_are_enough_templates_to_vary(language):
     assert len(TEMPLATES["noise"][language]["questions"] + TEMPLATES["noise"][language]["facts"]) >= 12
     assert len({block["label"] for block in TEMPLATES["updates"][language]}) >= 16
     for domain in DOMAINS:
-        changes = [
-            says for label in LABELS if label.startswith(domain) for says in TEMPLATES["changes"][label]
-        ]
+        changes = [says for label in LABELS if label.startswith(domain) for says in TEMPLATES["changes"][label]]
         assert len(changes) * len(TEMPLATES["frames"][language]) >= 3
         assert len(TEMPLATES["asks"][domain][language]) >= 3
 

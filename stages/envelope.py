@@ -78,7 +78,13 @@ def _task2_input(
 
 
 def _task2_reference(
-    track: Track, benchmark_id: str, memory: object, old: object, new: object, answer: object, actions: list[Row]
+    track: Track,
+    benchmark_id: str,
+    memory: object,
+    old: object,
+    new: object,
+    answer: object,
+    actions: list[Row],
 ) -> Row:
     told = {one["memory_id"]: one["action"] for one in actions}
     return {"benchmark_id": benchmark_id, "task": "task2", "gold": {"answer": answer, "actions": told}}
@@ -101,8 +107,7 @@ def _task3_input(
     pool.insert(places[track.level], (value, label))
     key = pool_key(item_id, track.distractors)
     candidates = [
-        {"memory_id": candidate_id(key, place), "value": text, "label": of}
-        for place, (text, of) in enumerate(pool)
+        {"memory_id": candidate_id(key, place), "value": text, "label": of} for place, (text, of) in enumerate(pool)
     ]
     shown = {"query": query, "candidate_memories": candidates}
     return {"benchmark_id": benchmark_id, "task": "task3", "input": shown}
@@ -147,7 +152,14 @@ def _task4_input(
 
 
 def _task4_reference(
-    track: Track, benchmark_id: str, kind: str, query: str, answer: str, rubric: str, turns: object, memory: Row
+    track: Track,
+    benchmark_id: str,
+    kind: str,
+    query: str,
+    answer: str,
+    rubric: str,
+    turns: object,
+    memory: Row,
 ) -> Row:
     gold = {
         "selected_memory": _opaque(benchmark_id, memory),

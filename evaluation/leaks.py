@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from llm.words import leak_share, leaked_words
+
+
+class Limits(NamedTuple):
+    """How much a query may share: that many stems, and less than that share (0 to 1) of the value's stems."""
+
+    maximum_words: int
+    maximum_share: float
 
 
 @dataclass(frozen=True)
@@ -15,13 +23,9 @@ class Leak:
     leaks: bool
 
 
-def lexical_leak(
-    query: str, value: str, evidence: str, language: str, *, maximum_words: int, maximum_share: float
-) -> Leak:
-    """Compare the content words of a query with those of a memory's value and evidence.
-
-    It leaks with more than `maximum_words` shared stems, or at least `maximum_share` of the value's.
-    """
+def lexical_leak(query: str, value: str, evidence: str, language: str, limits: Limits) -> Leak:
+    """Compare the content words of a query with those of a memory's value and evidence."""
     words = leaked_words(query, value, evidence, language=language)
     share = leak_share(query, value, language)
-    return Leak(words, share, len(words) > maximum_words or share >= maximum_share)
+    leaks = len(words) > limits.maximum_words or share >= limits.maximum_share
+    return Leak(words, share, leaks)
