@@ -171,12 +171,13 @@ def read_recipe(path: Path | None, changes: Sequence[str] = ()) -> Recipe:
 def _apply(made: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     *tables, last = key.strip().split(".")
-    if not equals or not last:
+    if not equals or not all([*tables, last]):
         raise BadInputError(f"--set wants a.b=value, not {change!r}")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        given = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        value = text  # a bare word is a text
+        given = {}
+    value = given["value"] if len(given) == 1 else text  # a bare word is a text
     for table in tables:
         made = made.setdefault(table, {})
         if not isinstance(made, dict):

@@ -12,7 +12,7 @@ _TAIL = re.compile(
       | ,?\s+so\s+(?!much|many|far|good).*
       | ,\s*(?:but|and\s+i|it|he|she|they|we|you|i|i'm|i'd|i've|though|please|which|the|then)\b.*
       | ,[^,]*\b(?:is|are|was|i|i'm|i'd)\b.*
-      | ,?\s*\b(?:please|can\ you|could\ you|thank\ you|thanks|however|right\ now|at\ the\ moment|anyway|too$
+      | ,?\s*\b(?:please|can\ you|could\ you|thank\ you|thanks|however|right\ now|at\ the\ moment|anyway|though$|too$
           |how\ (?:can|do|should|much|long)|what\ (?:can|do|should)|do\ you|if\ you|help\ me|over\ here
           |these\ days)\b.*
       | \s+(?:and|or|but|so|because|that|which|to|the|a|an|of|in|into|on|from|with|for|at|as|i|my|is
@@ -25,7 +25,7 @@ _COLA = re.compile(
     r"|mañana|ahora|ya)\b.*"
     r"|\s+y\s+un[ao]?\s+\w+\s+(?:quiere|pide|dice|me|se|tiene)\b.*"
     r"|\s*\b(?:por favor|gracias|puedes|podr[ií]as|qu[eé] me recomiendas)\b.*"
-    r"|\s+(?:y|o|de|en|con|que|para|el|la|un|una|a)\s*$",
+    r"|\s+(?:y|o|de|en|con|que|hasta|para|el|la|un|una|a)\s*$",
     re.IGNORECASE,
 )
 _THIRD_PERSON = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.matching import (
@@ -88,6 +88,7 @@ def test_a_missed_memory_costs_recall_and_half_of_f1():
     assert found.score == pytest.approx(100 * (0.6 + 0.4 * 2 / 3))
 
 
+@settings(deadline=None)
 @given(st.lists(MEMORIES, min_size=1, max_size=4), st.lists(MEMORIES, min_size=1, max_size=4))
 def test_the_assignment_has_the_greatest_sum_of_pair_scores(predicted, gold):
     scores = [[pair_score(p, g) for g in gold] for p in predicted]
@@ -101,6 +102,7 @@ def test_the_assignment_has_the_greatest_sum_of_pair_scores(predicted, gold):
     assert best - 0.30 * len(scores) <= kept <= best + 1e-9
 
 
+@settings(deadline=None)
 @given(st.lists(MEMORIES, max_size=4), st.lists(MEMORIES, max_size=4))
 def test_scores_stay_in_range_and_nothing_is_matched_twice(predicted, gold):
     found = match(predicted, gold)

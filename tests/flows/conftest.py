@@ -1,0 +1,115 @@
+"""Runs `alpsbench` as a user does, and builds the sample once for all who look at what came of it."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+SECRET = "a-secret-that-stands-in-no-file"
+FOREIGN = ("ALPSBENCH_", "PREFECT_", "DEEPSEEK_", "OPENAI_")
+Finished = subprocess.CompletedProcess[str]
+Hashes = Callable[[Path], dict[str, str]]
+
+
+class Alpsbench:
+    """The installed command, in a folder without a `.env`, with an environment that tells it nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.children: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: object, **settings: object) -> "subprocess.Popen[str]":
+        """Start it; it is killed at the end of the test if it still runs."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        given = {"ALPSBENCH_SECRET": SECRET} | {name: str(value) for name, value in settings.items()}
+        child = subprocess.Popen(
+            [str(Path(sys.executable).with_name("alpsbench")), *map(str, words)],
+            cwd=self.folder,
+            env=environment | given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self.children.append(child)
+        return child
+
+    def __call__(self, *words: object, seconds: float = 300, **settings: object) -> Finished:
+        """Run it to its end."""
+        child = self.start(*words, **settings)
+        output, errors = child.communicate(timeout=seconds)
+        return Finished(child.args, child.returncode, output, errors)
+
+    def succeed(self, *words: object, seconds: float = 300, **settings: object) -> str:
+        """Run it to a good end, and give what it wrote."""
+        finished = self(*words, seconds=seconds, **settings)
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
+    def end(self) -> None:
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.communicate()
+
+
+@pytest.fixture
+def alpsbench(tmp_path: Path) -> Iterator[Alpsbench]:
+    """The command; `alpsbench("sql", "from funnel", "--home", home)` runs it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    command = Alpsbench(folder)
+    yield command
+    command.end()
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The home of a real sample build, one for all workers: look at it, change nothing."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+    home = shared / "sample home"  # with a blank, as paths of users have them
+    with FileLock(shared / "sample.lock"):
+        if not (shared / "sample.log").exists():
+            command = Alpsbench(shared)
+            try:
+                log = command.succeed("build", "--home", home)
+            finally:
+                command.end()
+            (shared / "sample.log").write_text(log, encoding="utf-8")
+    return home
+
+
+@pytest.fixture
+def home(sample_home: Path, tmp_path: Path) -> Path:
+    """A copy of the sample's home, to do with as one likes."""
+    copy = tmp_path / "home"
+    shutil.copytree(sample_home, copy, ignore=shutil.ignore_patterns("prefect", "data_docs"))
+    shutil.copytree(sample_home / "data_docs", copy / "data_docs")
+    return copy
+
+
+@pytest.fixture(scope="session")
+def hashes_of() -> Hashes:
+    """Give the SHA-256 of every file below a folder, by its path there."""
+
+    def hashes(folder: Path) -> dict[str, str]:
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    return hashes
+
+
+@pytest.fixture(scope="session")
+def lines_of() -> Callable[[Path], list[dict[str, Any]]]:
+    """Read JSON lines, each with the standard library's reader."""
+    return lambda path: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -1,0 +1,110 @@
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from flows.fingerprint import code_of, fingerprint
+from warehouse import Table
+
+CODE = "def people(db):\n    return db.sql('select 1')\n"
+
+
+class Box:
+    def __init__(self, identity):
+        self.identity = identity
+
+
+class Sizes(BaseModel):
+    small: int = 1
+
+
+def of(stage, *reads, **knobs):
+    return fingerprint(stage, reads, knobs)
+
+
+def test_the_same_things_have_the_same_fingerprint(stage_of):
+    stage = stage_of("people", CODE)
+
+    assert of(stage, Table("a", "1"), size=1) == of(stage, Table("a", "1"), size=1)
+    assert len(of(stage)) == 16
+
+
+def test_it_does_not_matter_where_the_code_lies(stage_of):
+    assert of(stage_of("people", CODE)) == of(stage_of("people", CODE))
+
+
+def test_every_knob_and_every_table_that_is_read_counts(stage_of):
+    stage = stage_of("people", CODE)
+    fingerprints = {
+        of(stage),
+        of(stage, size=1),
+        of(stage, size=2),
+        of(stage, size="1"),
+        of(stage, size=None),
+        of(stage, size=True),
+        of(stage, size=[1]),
+        of(stage, size=[1, 2]),
+        of(stage, size={"a": 1}),
+        of(stage, length=1),
+        of(stage, Table("a", "1")),
+        of(stage, Table("a", "2")),
+        of(stage, Table("b", "1")),
+        of(stage, Table("a", "1"), Table("b", "1")),
+    }
+
+    assert len(fingerprints) == 14
+
+
+def test_the_order_of_knobs_does_not_count(stage_of):
+    stage = stage_of("people", CODE)
+
+    assert of(stage, a=1, b=2) == of(stage, b=2, a=1)
+
+
+def test_a_knob_with_an_identity_counts_by_it(stage_of):
+    stage = stage_of("people", CODE)
+
+    assert of(stage, box=Box(["x", 1])) == of(stage, box=Box(["x", 1]))
+    assert of(stage, box=Box(["x", 1])) != of(stage, box=Box(["x", 2]))
+
+
+def test_a_model_of_values_counts_by_them(stage_of):
+    stage = stage_of("people", CODE)
+
+    assert of(stage, sizes=Sizes()) == of(stage, sizes={"small": 1})
+    assert of(stage, sizes=Sizes()) != of(stage, sizes=Sizes(small=2))
+
+
+@pytest.mark.parametrize("knob", [object(), Path("/here"), {1, 2}, b"bytes", lambda: 1, Box(object()), [Path("/here")]])
+def test_a_knob_whose_value_does_not_stand_still_is_refused(stage_of, knob):
+    with pytest.raises(TypeError, match="has no value that stands still"):
+        of(stage_of("people", CODE), knob=knob)
+
+
+def test_the_code_of_a_stage_and_all_files_of_its_name_count(stage_of):
+    stage = stage_of("people", CODE)
+    file = Path(sys.modules[stage.__module__].__file__)
+    seen = [of(stage)]
+
+    for name, text in [("people.sql", "select 1"), ("people.prompt.md", "Hello"), ("people.py", CODE + "# more\n")]:
+        file.with_name(name).write_text(text)
+        seen.append(of(stage))
+    file.with_name("other.sql").write_text("select 2")
+
+    assert len(set(seen)) == 4
+    assert of(stage) == seen[-1]
+
+
+def test_the_modules_that_a_stage_names_count_and_so_do_those_that_they_name(stage_of, project):
+    plain = code_of(project / "stages" / "people.py")
+    near = code_of(stage_file(stage_of, "from stages.evidence import find_evidence\n"))
+    far = code_of(stage_file(stage_of, "from stages import candidate_memories\n"))
+
+    assert plain == []
+    assert len(near) > len(code_of(stage_file(stage_of, "")))
+    assert len(far) >= 1
+
+
+def stage_file(stage_of, imports):
+    return Path(sys.modules[stage_of("people", imports + CODE).__module__].__file__)

@@ -1,0 +1,173 @@
+import tomllib
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as some
+
+from flows.recipe import Recipe, read_recipe, recipe_text
+from warehouse import BadInputError
+
+
+def file_of(tmp_path, text):
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(*changes, path=None):
+    with pytest.raises(BadInputError) as refused:
+        read_recipe(path, changes)
+    return str(refused.value)
+
+
+def test_without_a_file_the_numbers_are_the_papers():
+    recipe = read_recipe(None)
+
+    assert (recipe.dialogues.minimum, recipe.dialogues.maximum) == (6, 249)
+    assert recipe.samples.limit == 2500
+    assert recipe.retrieval.distractors == (100, 300, 500, 700, 1000)
+    assert recipe.splits.dev + recipe.splits.examples == pytest.approx(0.2)
+    assert (recipe.splits.validation, recipe.splits.test) == (0.2, 0.6)
+
+
+def test_what_a_file_leaves_out_stays_as_it_was(tmp_path):
+    recipe = read_recipe(file_of(tmp_path, "[samples]\nlimit = 7\n"))
+
+    assert recipe.samples.limit == 7
+    assert recipe.samples.label_cap == 1000
+    assert recipe.dialogues == Recipe().dialogues
+
+
+def test_an_unknown_key_is_refused_with_the_one_that_was_meant():
+    assert refusal("samples.limits=7") == "the recipe: unknown key samples.limits; did you mean limit?"
+    assert refusal("sample.limit=7") == "the recipe: unknown key sample; did you mean samples?"
+    assert "did you mean extractor?" in refusal("models.extracter.name=offline")
+
+
+def test_an_unknown_key_that_is_like_none_is_refused_with_all_there_are():
+    assert refusal("updates.zzz=1") == "the recipe: unknown key updates.zzz; known here: noise_turns"
+
+
+def test_an_unknown_key_inside_a_role_is_refused():
+    assert refusal("models.judge.temperature=1") == (
+        "the recipe: unknown key models.judge.temperature; known here: name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ("samples.limit=0", "samples.limit"),
+        ("samples.limit=some", "samples.limit"),
+        ("splits.extraction_share=1.5", "splits.extraction_share"),
+        ("duplicate_memories.threshold=0", "duplicate_memories.threshold"),
+        ("duplicate_dialogues.permutations=4096", "duplicate_dialogues.permutations"),
+        ("updates.noise_turns=3", "updates.noise_turns"),
+        ("leaks.rewrites=-1", "leaks.rewrites"),
+        ("dialogues.unit=month", "dialogues.unit"),
+        ("retrieval.distractors=[1,2,3]", "retrieval.distractors"),
+        ("retrieval.distractors=[5,4,3,2,1]", "retrieval"),
+        ("dialogues.minimum=300", "dialogues"),
+        ("targets.minimum_confidence=nan", "targets.minimum_confidence"),
+        ("leaks=3", "leaks"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_the_name_of_its_key(change, key):
+    assert refusal(change).startswith(f"the recipe: {key}: ")
+
+
+def test_shares_that_do_not_add_up_are_refused_with_their_sum():
+    assert refusal("splits.test=0.7") == "the recipe: splits: the shares of the splits add up to 1.1, not to 1"
+
+
+def test_a_file_is_named_in_what_is_said_of_it(tmp_path):
+    path = file_of(tmp_path, "[samples]\nlimmit = 7\n")
+
+    assert refusal(path=path) == f"{path}: unknown key samples.limmit; did you mean limit?"
+
+
+@pytest.mark.parametrize("text", ["[samples", "limit = \n", "a = 1\na = 2\n"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path, text):
+    assert refusal(path=file_of(tmp_path, text)).startswith(f"{tmp_path}/recipe.toml is no TOML: ")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(b"about = '\xff'")
+
+    assert refusal(path=path).startswith(f"{path} is no TOML: ")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    assert refusal(path=tmp_path / "none.toml") == (
+        f"cannot read the recipe {tmp_path}/none.toml: No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("deepseek-reasoner", "deepseek-reasoner"),
+        ("gpt-5.2", "gpt-5.2"),
+        ('"quoted"', "quoted"),
+        ("recorded:a file=b.parquet#gpt-5.2", "recorded:a file=b.parquet#gpt-5.2"),
+    ],
+)
+def test_set_takes_a_bare_word_as_a_text(text, name):
+    assert read_recipe(None, [f"models.judge.name={text}"]).models.judge.name == name
+
+
+def test_set_takes_numbers_lists_and_tables():
+    changes = ["samples.limit=9", "retrieval.distractors=[1, 2, 3, 4, 5]", "targets.caps={VRA = 3}"]
+
+    recipe = read_recipe(None, changes)
+
+    assert recipe.samples.limit == 9
+    assert recipe.retrieval.distractors == (1, 2, 3, 4, 5)
+    assert recipe.targets.caps == {"VRA": 3}
+
+
+def test_set_wins_over_the_file_and_the_last_one_over_those_before(tmp_path):
+    path = file_of(tmp_path, "[samples]\nlimit = 7\nlabel_cap = 8\n")
+
+    recipe = read_recipe(path, ["samples.limit=5", "samples.limit=6"])
+
+    assert (recipe.samples.limit, recipe.samples.label_cap) == (6, 8)
+
+
+@pytest.mark.parametrize("change", ["samples.limit", "=5", "", "samples.=5", ".limit=5", "samples..limit=5"])
+def test_set_without_a_key_and_a_value_is_refused(change):
+    assert refusal(change) == f"--set wants a.b=value, not {change!r}"
+
+
+def test_set_below_what_is_no_table_is_refused(tmp_path):
+    path = file_of(tmp_path, "about = 'x'\n")
+
+    assert refusal("about.more=5", path=path) == "--set about.more: about is no table"
+
+
+def test_a_value_cannot_bring_in_other_keys():
+    assert "samples.limit" in refusal("samples.limit=5\nlabel_cap = 6")
+
+
+def test_a_written_recipe_has_every_knob_and_reads_back_the_same(tmp_path):
+    recipe = read_recipe(None, ["models.judge.name=gpt-5.2", "splits.test=0.5", "splits.validation=0.3"])
+
+    text = recipe_text(recipe)
+
+    assert read_recipe(file_of(tmp_path, text)) == recipe
+    assert set(tomllib.loads(text)) == set(Recipe.model_fields)
+    assert tomllib.loads(text)["models"]["judge"] == {"name": "gpt-5.2"}
+
+
+@for_all(about=some.text(), name=some.text(min_size=1), share=some.floats(0, 1))
+def test_whatever_a_recipe_holds_its_toml_holds(about, name, share):
+    recipe = Recipe.model_validate(
+        {
+            "about": about,
+            "models": {"judge": {"name": name}},
+            "splits": {"examples": 0, "dev": share, "validation": 0, "test": 1 - share},
+        }
+    )
+
+    assert Recipe.model_validate(tomllib.loads(recipe_text(recipe))) == recipe

@@ -1,0 +1,96 @@
+import hashlib
+import json
+import os
+
+import pytest
+
+from flows.sources import SAMPLE, open_source
+from warehouse import BadInputError, Home
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = Home(tmp_path / "home")
+    home.make()
+    return home
+
+
+def folder_of(path, **files):
+    path.mkdir(parents=True)
+    for name, text in files.items():
+        (path / f"{name}.jsonl").write_text(text)
+    return path
+
+
+def test_a_source_is_its_shards_by_name_size_and_hash(tmp_path, home):
+    folder = folder_of(tmp_path / "source", b="bb", a="a")
+    folder_of(folder / "deeper", c="")
+    (folder / "README.md").write_text("no shard")
+
+    source = open_source(folder, home)
+
+    assert source.identity == [
+        ("a.jsonl", 1, hashlib.sha256(b"a").hexdigest()),
+        ("b.jsonl", 2, hashlib.sha256(b"bb").hexdigest()),
+        ("deeper/c.jsonl", 0, hashlib.sha256(b"").hexdigest()),
+    ]
+
+
+def test_a_source_is_the_same_wherever_it_lies(tmp_path, home):
+    here, there = folder_of(tmp_path / "here", a="1"), folder_of(tmp_path / "there", a="1")
+
+    assert open_source(here, home).identity == open_source(there, home).identity
+
+
+def test_one_file_is_a_source(tmp_path, home):
+    folder = folder_of(tmp_path / "source", a="a")
+
+    assert open_source(folder / "a.jsonl", home).identity == open_source(folder, home).identity
+
+
+def test_the_sample_is_a_source(home):
+    [(name, size, digest)] = open_source(SAMPLE, home).identity
+
+    content = (SAMPLE / "conversations.jsonl").read_bytes()
+    assert (name, size, digest) == ("conversations.jsonl", len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_a_file_that_does_not_change_is_read_once(tmp_path, home):
+    folder = folder_of(tmp_path / "source", a="a")
+    open_source(folder, home)
+    [memo] = home.work.glob("*.json")
+    known = json.loads(memo.read_text())
+    memo.write_text(json.dumps(dict.fromkeys(known, "known")))
+
+    assert [shard.sha256 for shard in open_source(folder, home).shards] == ["known"]
+
+
+def test_a_file_that_changes_in_place_is_read_again(tmp_path, home):
+    folder = folder_of(tmp_path / "source", a="a")
+    before = open_source(folder, home).identity
+    (folder / "a.jsonl").write_text("b")
+    os.utime(folder / "a.jsonl", ns=(1, 1))
+
+    assert open_source(folder, home).identity != before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"a": '])
+def test_a_damaged_memory_of_hashes_costs_nothing_but_time(tmp_path, home, text):
+    folder = folder_of(tmp_path / "source", a="a")
+    (home.work / "hashes.json").write_text(text)
+
+    assert open_source(folder, home).identity[0][2] == hashlib.sha256(b"a").hexdigest()
+
+
+def test_what_cannot_be_read_is_refused(tmp_path, home):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.csv").write_text("a")
+
+    for name, message in {
+        "none": f"no such file or folder: {tmp_path}/none",
+        "empty": f"{tmp_path}/empty holds no .parquet or .jsonl file",
+        "a.csv": f"{tmp_path}/a.csv is neither Parquet (.parquet) nor JSON lines (.jsonl)",
+    }.items():
+        with pytest.raises(BadInputError) as refused:
+            open_source(tmp_path / name, home)
+        assert str(refused.value) == message
