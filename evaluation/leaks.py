@@ -23,9 +23,9 @@ class Leak:
     leaks: bool
 
 
-def lexical_leak(query: str, value: str, evidence: str, language: str, limits: Limits) -> Leak:
+def lexical_leak(query: str, value: str, evidence: str, language: str | None, limits: Limits) -> Leak:
     """Compare the content words of a query with those of a memory's value and evidence."""
-    words = leaked_words(query, value, evidence, language=language)
-    share = leak_share(query, value, language)
+    words = leaked_words(query, value, evidence, language=language or "")
+    share = leak_share(query, value, language or "")
     leaks = len(words) > limits.maximum_words or share >= limits.maximum_share
     return Leak(words, share, leaks)

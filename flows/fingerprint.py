@@ -58,7 +58,8 @@ def _named(path: Path) -> tuple[Path, ...]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {name for node in ast.walk(tree) for name in _imports(node)}
     wanted = (name for name in names if name.split(".")[0] in PARTS and name not in PLUMBING)
-    paths = (ROOT / f"{name.replace('.', '/')}.py" for name in wanted)
+    places = (ROOT.joinpath(*name.split(".")) for name in wanted)
+    paths = (path for place in places for path in (place.with_suffix(".py"), place / "__init__.py"))
     return tuple(path for path in paths if path.exists())
 
 
@@ -67,6 +68,7 @@ def _imports(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:
         yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)  # each may be a module
 
 
 def _digest(path: Path) -> str:

@@ -10,6 +10,13 @@ Form = TypeVar("Form", bound=BaseModel)
 OPENING = re.compile(r"[{\[]")
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
 class AnswerError(ValueError):
     """An answer without exactly one value of the right form. Its text never holds the answer's."""
 
@@ -21,25 +28,27 @@ def read_answer(text: str, form: type[Form]) -> Form:
         AnswerError: there is none, or more than one: a cut or doubled answer is never patched up.
     """
     try:
-        return form.model_validate(json.loads(text))
-    except json.JSONDecodeError:
-        values = [value for value in _values_in(text) if _fits(value, form)]
-    except ValidationError as error:
-        raise AnswerError(_places(error)) from None
+        return form.model_validate(DECODER.decode(text))
     except RecursionError:
         raise AnswerError("nested too deeply") from None
+    except ValidationError as error:
+        raise AnswerError(_places(error, form)) from None
+    except ValueError:  # no JSON, or a number too long to read
+        values = [value for value in _values_in(text) if _fits(value, form)]
     if len(values) != 1:
         raise AnswerError(f"{len(values) or 'no'} values of the form {form.__name__}")
     return form.model_validate(values[0])
 
 
 def _values_in(text: str) -> list[Any]:
-    decoder, values, start = json.JSONDecoder(), [], 0
+    values, start = [], 0
     while opening := OPENING.search(text, start):
         try:
-            value, start = decoder.raw_decode(text, opening.start())
+            value, start = DECODER.raw_decode(text, opening.start())
             values.append(value)
-        except (json.JSONDecodeError, RecursionError):
+        except RecursionError:
+            raise AnswerError("nested too deeply") from None
+        except ValueError:
             start = opening.end()
     return values
 
@@ -52,7 +61,12 @@ def _fits(value: object, form: type[BaseModel]) -> bool:
     return True
 
 
-def _places(error: ValidationError) -> str:
+def _places(error: ValidationError, form: type[BaseModel]) -> str:
     """Say where an answer is wrong, and how, without a word of what it says."""
-    places = [f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['type']}" for one in error.errors()]
-    return "; ".join(places[:3])
+    schema = json.dumps(form.model_json_schema())
+    places = []
+    for one in error.errors(include_input=False)[:3]:
+        # A key that the form does not name is the answer's own.
+        parts = [str(part) if isinstance(part, int) or json.dumps(part) in schema else "?" for part in one["loc"]]
+        places.append(f"{'.'.join(parts) or 'answer'}: {one['type']}")
+    return "; ".join(places)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from llm.errors import ModelError
 from warehouse import BadInputError
@@ -48,5 +48,5 @@ def _read(path: Path) -> Mapping[str, _Address]:
         return TypeAdapter(dict[str, _Address]).validate_python(tomllib.loads(text))
     except OSError as error:
         raise BadInputError(f"cannot read the catalogue {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
+    except ValueError as error:  # not UTF-8, not TOML, or not of the form
         raise BadInputError(f"the catalogue {path} is not right: {str(error).splitlines()[0]}") from None

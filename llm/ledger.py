@@ -59,9 +59,9 @@ class Ledger:
         )
 
     def answer(self, key: str) -> str | None:
-        """Return the ok answer that is known for a key, if any."""
+        """Return the last ok answer that is known for a key, if any."""
         found = self.db.execute(
-            "select answer from calls where key = ? and answer is not null limit 1", [key]
+            "select answer from calls where key = ? and answer is not null order by rowid desc limit 1", [key]
         ).fetchone()
         return found[0] if found else None
 

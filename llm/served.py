@@ -13,7 +13,13 @@ from llm.catalogue import Entry
 from llm.errors import ModelError
 from llm.gateway import Prompt, Reply, Request, Status
 
-STOPPING = {401: "the key is not accepted", 402: "the account has no balance", 403: "access is refused"}
+NO_BALANCE = "the account has no balance"
+STOPPING = {
+    401: "the key is not accepted",
+    402: NO_BALANCE,
+    403: "access is refused",
+    404: "the address or the model is not known there",
+}
 FINISHED: dict[str, Status] = {"length": "truncated", "content_filter": "filtered"}
 
 
@@ -23,6 +29,14 @@ class Served:
     is_paid = True
 
     def __init__(self, entry: Entry, key: str | None, concurrency: int = 16) -> None:
+        """Name the model, and the key that the server wants.
+
+        Raises:
+            ModelError: the key holds what no header can; the errors of HTTP would show it.
+        """
+        key = key.strip() if key else None
+        if key and not (key.isascii() and key.isprintable()):
+            raise ModelError(f"the key of {entry.name} holds characters that no key has; copy it again")
         self.name = entry.name
         self.entry = entry
         self.key = key
@@ -40,7 +54,9 @@ class Served:
             self.client = AsyncOpenAI(base_url=self.entry.url, api_key=self.key or "none", max_retries=4, timeout=600)
         try:
             return _reply_of(await self.client.chat.completions.create(**self._call(prompt, request, form)))
-        except openai.RateLimitError:
+        except openai.RateLimitError as error:
+            if error.code == "insufficient_quota":
+                raise ModelError(f"{self.name} at {self.entry.url}: {NO_BALANCE} (429)") from None
             return Reply("rate_limited")
         except openai.APITimeoutError:
             return Reply("timeout")
@@ -75,8 +91,9 @@ def strict_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _reply_of(completion: Any) -> Reply:
-    if not completion.choices:
-        return Reply("empty")
+    # The client does not check what it was sent: a page in HTML is a text here.
+    if not getattr(completion, "choices", None) or not completion.choices[0].message:
+        return Reply("empty", detail="no completion")
     choice, usage = completion.choices[0], completion.usage
     message = choice.message
     status: Status = "refused" if message.refusal else FINISHED.get(choice.finish_reason, "ok")
@@ -84,7 +101,7 @@ def _reply_of(completion: Any) -> Reply:
         status = "reasoning_only"
     return Reply(
         status,
-        message.content or "",
+        (message.content or "").encode("utf-8", "replace").decode(),  # no lone surrogates beyond this border
         prompt_tokens=usage.prompt_tokens if usage else None,
         completion_tokens=usage.completion_tokens if usage else None,
     )

@@ -1,7 +1,7 @@
 """Opens the warehouse, and shows a stage the tables it may read."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +38,16 @@ def connect(path: str | Path = ":memory:", *, read_only: bool = False, wait_seco
         BusyError: another process holds the file.
         DamagedError: the file or its write-ahead log cannot be read.
     """
+    return _patiently(path, wait_seconds, lambda: _open(path, read_only))
+
+
+def _patiently(path: str | Path, wait_seconds: float, opened: Callable[[], Warehouse]) -> Warehouse:
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return _open(path, read_only)
+            return opened()
         except duckdb.Error as error:
-            if "lock" not in str(error):
+            if "Could not set lock" not in str(error):
                 raise DamagedError(
                     f"{path} cannot be opened ({type(error).__name__}); "
                     "remove it and its .wal, and build again: model calls already made are not repeated"
@@ -77,11 +81,16 @@ def only(db: Warehouse, reads: Iterable[str]) -> Iterator[tuple[Warehouse, str]]
 
 
 @contextmanager
-def copied(path: Path, reads: Iterable[str]) -> Iterator[Warehouse]:
-    """Give a database of its own that holds copies of `reads`, so that the warehouse is free meanwhile."""
+def copied(path: Path, reads: Iterable[str], *, wait_seconds: float = 10) -> Iterator[Warehouse]:
+    """Give a database of its own that holds copies of `reads`, so that the warehouse is free meanwhile.
+
+    Raises:
+        BusyError: another process holds the file for longer than `wait_seconds`.
+        DamagedError: the file or its write-ahead log cannot be read.
+    """
     with connect() as db:
         literal = str(path).replace("'", "''")
-        db.execute(f"attach '{literal}' as warehouse (read_only)")
+        _patiently(path, wait_seconds, lambda: db.execute(f"attach '{literal}' as warehouse (read_only)"))
         for name in reads:
             db.execute(f"create table {name} as from warehouse.main.{name}")
         db.execute("detach warehouse")

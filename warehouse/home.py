@@ -85,7 +85,7 @@ class Home:
 
     def secret(self, given: str | None = None) -> str:
         """Return the secret that makes user ids: the given one, or the home's own, made once."""
-        path = self.root / "secret"
+        path, given = self.root / "secret", (given or "").strip()
         if not path.exists():
             draft = path.with_suffix(".partial")
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -1,6 +1,7 @@
 """Runs `alpsbench` as a user does, and builds the sample once for all who look at what came of it."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -60,6 +61,30 @@ class Alpsbench:
             if child.poll() is None:
                 child.kill()
             child.communicate()
+
+
+@pytest.fixture
+def stage_of(tmp_path: Path) -> Iterator[Callable[[str, str], Callable[..., Any]]]:
+    """Make a stage: `stage_of("people", code)` writes `people.py` into a folder of its own and imports it."""
+    modules: list[str] = []
+
+    def stage(name: str, code: str) -> Callable[..., Any]:
+        module = f"{tmp_path.name}_{len(modules)}_{name}"
+        file = tmp_path / module / f"{name}.py"
+        file.parent.mkdir()
+        file.write_text(code, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(module, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[module] = importlib.util.module_from_spec(spec)
+        modules.append(module)
+        spec.loader.exec_module(sys.modules[module])
+        made: Callable[..., Any] = getattr(sys.modules[module], name)
+        return made
+
+    yield stage
+    for module in modules:
+        del sys.modules[module]
 
 
 @pytest.fixture

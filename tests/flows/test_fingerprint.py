@@ -1,3 +1,4 @@
+import hashlib
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from pydantic import BaseModel
 from flows.fingerprint import code_of, fingerprint
 from warehouse import Table
 
+ROOT = Path(__file__).resolve().parents[2]
 CODE = "def people(db):\n    return db.sql('select 1')\n"
 
 
@@ -96,15 +98,42 @@ def test_the_code_of_a_stage_and_all_files_of_its_name_count(stage_of):
     assert of(stage) == seen[-1]
 
 
-def test_the_modules_that_a_stage_names_count_and_so_do_those_that_they_name(stage_of, project):
-    plain = code_of(project / "stages" / "people.py")
-    near = code_of(stage_file(stage_of, "from stages.evidence import find_evidence\n"))
-    far = code_of(stage_file(stage_of, "from stages import candidate_memories\n"))
-
-    assert plain == []
-    assert len(near) > len(code_of(stage_file(stage_of, "")))
-    assert len(far) >= 1
+def code_with(stage_of, imports):
+    return set(code_of(Path(sys.modules[stage_of("people", imports + CODE).__module__].__file__)))
 
 
-def stage_file(stage_of, imports):
-    return Path(sys.modules[stage_of("people", imports + CODE).__module__].__file__)
+def digests(*paths):
+    return {hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in paths}
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "from stages.evidence import find_evidence\n",
+        "from stages import evidence\n",
+        "import stages.evidence\n",
+        "if True:\n    from stages.evidence import find_evidence\n",
+    ],
+)
+def test_the_modules_that_a_stage_names_count(stage_of, imports):
+    assert digests("stages/evidence.py") < code_with(stage_of, imports)
+
+
+def test_the_modules_that_those_name_count_too_and_so_do_their_prompts(stage_of):
+    made_of = digests("stages/memories.py", "stages/memories.prompt.md", "stages/evidence.py", "stages/draws.py")
+
+    assert made_of < code_with(stage_of, "from stages.memories import memories\n")
+
+
+def test_a_package_that_a_stage_names_counts(stage_of):
+    assert digests("llm/offline/__init__.py") < code_with(stage_of, "from llm.offline import NAME\n")
+
+
+def test_what_only_carries_things_to_a_stage_does_not_count(stage_of):
+    carriers = "from warehouse import Warehouse\nfrom llm.gateway import Model\nimport duckdb\n"
+
+    assert len(code_with(stage_of, carriers)) == 1
+
+
+def test_the_contract_of_a_table_counts(stage_of):
+    assert of(stage_of("people", CODE)) != of(stage_of("users", CODE.replace("people", "users")))
