@@ -35,11 +35,23 @@ class Release:
 
     def inputs(self, split: str, track: Track) -> Iterator[Row]:
         """The rows that a system sees."""
-        return _rows(self.folder / "public" / split / track.folder / INPUT)
+        return _rows(self._inputs(split, track))
 
     def references(self, split: str, track: Track) -> Iterator[Row]:
         """The gold rows, from the sealed part for the held-out split."""
-        return _rows(self.folder / side_of(split) / split / track.folder / REFERENCE)
+        return _rows(self._references(split, track))
+
+    def strays(self) -> list[str]:
+        """The rows of the public part that belong to no release, such as the gold of the held-out split."""
+        public = self.folder / "public"
+        known = {path for place in self.places() for path in (self._inputs(*place), self._references(*place))}
+        return [path.relative_to(public).as_posix() for path in public.rglob("*.jsonl") if path not in known]
+
+    def _inputs(self, split: str, track: Track) -> Path:
+        return self.folder / "public" / split / track.folder / INPUT
+
+    def _references(self, split: str, track: Track) -> Path:
+        return self.folder / side_of(split) / split / track.folder / REFERENCE
 
     @cached_property
     def key(self) -> dict[str, Row]:

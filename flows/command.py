@@ -50,7 +50,7 @@ def job_of(settings: Settings, home: Home, source: Path, recipe: Recipe, until: 
         recipe=stored(recipe, models),
         source=open_source(source, home),
         # The people of the sample are invented: a known secret gives everybody the same sample release.
-        secret=Secret("sample" if source == SAMPLE else home.secret(settings.secret)),
+        secret=Secret("sample-1" if source == SAMPLE else home.secret(settings.secret)),
         models=models,
         desk=NoDesk(),
         ledger=ledger,

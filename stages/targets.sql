@@ -23,10 +23,9 @@ from gold_memories
 join splits using (user_id)
 where emotion is not null and language in ('English', 'Chinese') and role in ('any', 'extraction')
 union all
-select 'VRA', dialogue_id, memory_id, memories.user_id, split, role, memories.language, label, confidence, false
+select 'VRA', dialogue_id, memory_id, user_id, split, role, memories.language, label, confidence, false
 from memories
-join samples using (dialogue_id)
-join splits on splits.user_id = memories.user_id
+join splits using (user_id)
 left join duplicate_memories on member_id = memory_id
 where context <> 'self' and member_id is null and role in ('any', 'extraction')
 -- choose

@@ -136,4 +136,6 @@ def test_what_only_carries_things_to_a_stage_does_not_count(stage_of):
 
 
 def test_the_contract_of_a_table_counts(stage_of):
-    assert of(stage_of("people", CODE)) != of(stage_of("users", CODE.replace("people", "users")))
+    both = CODE + CODE.replace("people", "users")
+
+    assert of(stage_of("people", both)) != of(stage_of("users", both))
