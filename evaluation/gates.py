@@ -84,7 +84,7 @@ def _fits(value: object, form: Mapping[str, Any] | None) -> bool:
 
 
 def gold_is_hidden(release: Release) -> Gate:
-    """No gold of a held-out row stands in a public file (see `_gold_of` and `_shown_in`), nor is there any other file."""
+    """No gold of a held-out row stands in a public file (see `_gold_of` and `_shown_in`); no other file is."""
     shown = {fact for split, track in release.places() for fact in _public_facts(release, split, track)}
     found, total = release.strays(), 0
     for track in release.tracks:

@@ -100,4 +100,5 @@ def upper_bound(chances: Sequence[float]) -> int:
     """
     distributions = [binom.pmf(range(times + 1), times, chance) for chance, times in sorted(Counter(chances).items())]
     total = reduce(lambda one, other: np.convolve(one, other), distributions, np.ones(1))
-    return int(np.searchsorted(np.cumsum(total), CONFIDENCE))
+    # Sums of rounded numbers: 0.99 itself may come out a little smaller.
+    return int(np.searchsorted(np.cumsum(total), CONFIDENCE - 1e-12))

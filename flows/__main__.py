@@ -1,7 +1,6 @@
 """The command `alpsbench`."""
 
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -92,19 +91,12 @@ def audit(
 
 def main() -> None:
     """Run the command line: a mistake ends in one line and an exit code, never in a traceback."""
-    started = time.monotonic()
     try:
-        app(standalone_mode=True)
+        app()
     except AlpsbenchError as error:
         line = f"[red]alpsbench:[/] {escape(' '.join(str(error).split()))}"
         console_for(stderr=True).print(line, soft_wrap=True, highlight=False)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        spent = time.monotonic() - started
-        console_for(stderr=True).print(
-            f"alpsbench: stopped after {spent:.0f} s; run it again to go on", highlight=False
-        )
-        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,13 @@ from flows.show import Terminal, show_result
 from flows.sources import SAMPLE, open_source
 from llm.ledger import Ledger
 from stages.secret import Secret
-from warehouse import Home
+from warehouse import AlpsbenchError, Home
+
+
+class StoppedError(AlpsbenchError):
+    """Somebody pressed Ctrl-C."""
+
+    exit_code = 130
 
 
 def run_build(
@@ -28,7 +34,11 @@ def run_build(
     until: str | None,
     version: str,
 ) -> None:
-    """Build, showing progress, and then the table of what came of it."""
+    """Build, showing progress, and then the table of what came of it.
+
+    Raises:
+        StoppedError: it was interrupted; what is built so far stays.
+    """
     started = time.monotonic()
     is_sample = source == "sample"
     recipe = read_recipe(recipe_file or (SAMPLE / "recipe.toml" if is_sample else None), changes)
@@ -36,8 +46,11 @@ def run_build(
     with home.building():
         job = job_of(settings, home, SAMPLE if is_sample else Path(source), recipe, until, version)
         terminal = Terminal(console, len(plan_of(job).steps))
-        with terminal.watching():
-            plan = run(job, terminal)
+        try:
+            with terminal.watching():
+                plan = run(job, terminal)
+        except KeyboardInterrupt:
+            raise StoppedError(f"stopped after {time.monotonic() - started:.0f} s; run it again to go on") from None
         show_result(console, job, plan, len(terminal.unchanged), time.monotonic() - started)
 
 

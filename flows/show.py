@@ -43,7 +43,8 @@ class Terminal:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=self.console, transient=True) as self.progress:
+        quiet = not self.console.is_terminal
+        with Progress(*columns, console=self.console, transient=True, disable=quiet) as self.progress:
             self.task = self.progress.add_task("looking what is there", total=self.tables)
             yield
 

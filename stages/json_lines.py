@@ -45,15 +45,15 @@ def parquet_of(lines: Path, parquet: Path) -> Path:
 def row_of(line: bytes) -> dict[str, Any]:
     """Read one line; a line that is no conversation gives a row with nothing but its `problem`."""
     try:
-        if not (text := line.decode("utf-8-sig").strip()):
-            raise ValueError("blank_line")
-        record = json.loads(text)
+        text = line.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         return {"problem": "not_utf8"}
-    except (json.JSONDecodeError, RecursionError):
+    if not text:
+        return {"problem": "blank_line"}
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
         return {"problem": "not_json"}
-    except ValueError as error:
-        return {"problem": str(error)}
     if not isinstance(record, dict):
         return {"problem": "not_an_object"}
     try:
@@ -70,6 +70,8 @@ def _fields(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, value if isinstance(value, bool) else None
     yield "timestamp", _time(record.get("timestamp"))
     messages = record.get("conversation")
+    if not isinstance(messages, list | None):
+        raise TypeError("not a list")
     yield "conversation", None if messages is None else [_message(message) for message in messages]
 
 

@@ -24,7 +24,7 @@ COLUMNS = pa.schema(
 ITEMS = """
     select item_id, query, struct_pack(
         memory_id := memory_id, label := memories.label, value := value, evidence_text := evidence_text,
-        language := memories.language)
+        language := coalesce(memories.language, ''))
     from (
         select item_id, query, memory_id from retrieval_items
         union all
@@ -75,6 +75,6 @@ def _audited(query: str, outcome: Outcome[Audit]) -> dict[str, str | None]:
         return {"verdict": "not_measured", "evidence": outcome.status}
     if not audit.leaks:
         return {"verdict": "passed", "evidence": None}
-    if not audit.quote or audit.quote not in query:
+    if not (audit.quote or "").strip() or audit.quote not in query:
         return {"verdict": "not_measured", "evidence": "the quotation does not stand in the query"}
     return {"verdict": "leaks", "evidence": audit.quote}

@@ -18,7 +18,7 @@ from warehouse import Warehouse
 
 PROMPT = Prompt("memories", beside(__file__, ".prompt.md"))
 ITEM = Item("candidate_memories", "candidate_id")
-DEBRIS = re.compile(r"\s*\[ERROR\b[^\]]*\]?\s*", re.IGNORECASE)
+DEBRIS = re.compile(r"\s*\[ERROR[^\]]*\]?\s*", re.IGNORECASE)
 TEXTS = (
     *("memory_id", "candidate_id", "dialogue_id", "user_id", "language", "type", "label", "label_suggestion"),
     *("value", "evidence_text", "evidence_way", "emotion", "context", "time_scope", "preference_attitude"),
@@ -85,7 +85,8 @@ def memories(db: Warehouse, *, validator: Model) -> pa.Table:
             record["memory_id"] = "m" + digest(dialogue_id, record.get("label"), record.get("value"))[:16]
             if "drop_reason" not in record and record["memory_id"] in seen:
                 record["drop_reason"] = "repeated_in_dialogue"
-            seen.add(record["memory_id"])
+            if "drop_reason" not in record:
+                seen.add(record["memory_id"])
             records.append(record)
     return pa.Table.from_pylist(records, schema=COLUMNS)
 
@@ -127,10 +128,10 @@ def memory_of(verdict: Verdict, quotation: str, turns: Sequence[Mapping[str, str
     record = {
         "type": type,
         "label": label,
-        "label_suggestion": verdict.label_suggestion or verdict.label if label == UNMAPPED else None,
+        "label_suggestion": _text(verdict.label_suggestion) or _text(verdict.label) if label == UNMAPPED else None,
         "value": value,
         "confidence": confidence,
-        "emotion": verdict.emotion,
+        "emotion": _text(verdict.emotion),
         "context": verdict.context,
         "time_scope": verdict.time_scope,
         "preference_attitude": verdict.preference_attitude,
@@ -147,3 +148,8 @@ def memory_of(verdict: Verdict, quotation: str, turns: Sequence[Mapping[str, str
         "evidence_end": span.end,
         "evidence_way": span.way,
     }
+
+
+def _text(text: str | None) -> str | None:
+    """Return a text without the space around it; of one that holds nothing else, nothing."""
+    return (text or "").strip() or None

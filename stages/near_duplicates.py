@@ -11,7 +11,15 @@ import pyarrow as pa
 from datasketch import MinHashLSH
 from rensa import RMinHash
 
+from llm.words import MARKS
+
 SEED = 42
+BAND_WEIGHTS = (0.05, 0.95)
+"""What a false candidate and a missed one weigh in the choice of bands: exact Jaccard sorts out the false ones.
+
+With even weights three of five pairs at a threshold of 0.8 are missed; with these, one of twenty.
+"""
+NO_LETTERS = re.compile(rf"(?:[^\w{MARKS}]|_)+")
 PAIRS = pa.schema(
     [
         ("kept_id", pa.string()),
@@ -80,7 +88,7 @@ def pairs_table(
 def shingles_of(text: str, characters: int) -> frozenset[str]:
     """Return the set of character n-grams of the folded text; a shorter text is one shingle of its own."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    plain = re.sub(r"[\W_]+", " ", folded).strip()
+    plain = NO_LETTERS.sub(" ", folded).strip()
     if not plain:
         return frozenset()
     return frozenset(plain[i : i + characters] for i in range(max(1, len(plain) - characters + 1)))
@@ -95,7 +103,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def _bands(
     shingles: Sequence[frozenset[str]], threshold: float, permutations: int
 ) -> Iterator[list[tuple[int, bytes]]]:
-    lsh = MinHashLSH(threshold=threshold, num_perm=permutations)
+    lsh = MinHashLSH(threshold=threshold, num_perm=permutations, weights=BAND_WEIGHTS)
     for one in shingles:
         yield _bands_of(one, lsh.b, lsh.r, permutations) if one else []
 

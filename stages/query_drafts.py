@@ -34,7 +34,7 @@ TARGETS = """
     select target_id, kind, struct_pack(
         memory_id := memory_id, type := memories.type, label := memories.label, value := value,
         confidence := memories.confidence, evidence_text := evidence_text, emotion := emotion,
-        context := context, language := memories.language)
+        context := context, language := coalesce(memories.language, ''))
     from targets
     join memories using (memory_id)
     where kind not in ('extraction', 'update')
@@ -95,6 +95,9 @@ def _drafts(
             yield {**record, "drop_reason": outcome.status, "drop_detail": outcome.detail}
             continue
         memory, draft = target["memory"], outcome.answer
+        if not all(text.strip() for text in draft.model_dump().values()):
+            yield {**record, "drop_reason": "empty_draft"}
+            continue
         leak = lexical_leak(draft.query, memory["value"], memory["evidence_text"], memory["language"], limits)
         checked = {"shared_words": list(leak.words), "leak_share": leak.share, "leaks": leak.leaks}
         yield {**record, **draft.model_dump(), **checked}

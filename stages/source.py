@@ -62,7 +62,7 @@ class Source:
             "file_row_number as row",
             "shard || ':' || row as source_row",
             "problem" if "problem" in columns else "null::varchar as problem",
-            *("conversation_hash", "hashed_ip", "model", "timestamp::timestamptz as timestamp"),
+            *("conversation_hash", "hashed_ip", "model", "try_cast(timestamp as timestamptz) as timestamp"),
             *(
                 f"try_cast({name} as {type}) as {name}" if name in columns else f"null::{type} as {name}"
                 for name, type in OPTIONAL.items()

@@ -23,8 +23,8 @@ TYPES = ("direct", "indirect")
 CONTEXTS = ("self", "role_play", "translation", "for_others")
 REJECTED = 0.10
 CONFIDENCES = (0.95, 0.80, 0.65, 0.50, REJECTED)
-CLOSE = 0.9
-"""How alike (difflib's ratio, 0 to 1) a misspelt label is to the one it is taken for."""
+CLOSE = 0.85
+"""How alike (difflib's ratio, 0 to 1) each part of a misspelt label is to that of the one it is taken for."""
 
 _SPELLINGS = {
     **dict.fromkeys(("direct", "explicit"), "direct"),
@@ -56,8 +56,16 @@ def label_of(text: str | None) -> str:
         return paths[wanted]
     if ended := [label for path, label in paths.items() if wanted and path.endswith(f"/{wanted}")]:
         return ended[0] if len(ended) == 1 else UNMAPPED
-    close = difflib.get_close_matches(wanted, paths, n=1, cutoff=CLOSE)
-    return paths[close[0]] if close else UNMAPPED
+    closest = max(paths, key=lambda path: _likeness(wanted, path))
+    return paths[closest] if _likeness(wanted, closest) >= CLOSE else UNMAPPED
+
+
+def _likeness(wanted: str, path: str) -> float:
+    """Compare part by part: as a whole `possessions/cat` would be close to `possessions/car`."""
+    pairs = list(zip(wanted.split("/"), path.split("/"), strict=False))
+    if wanted.count("/") != path.count("/"):
+        return 0.0
+    return min(difflib.SequenceMatcher(None, one, other).ratio() for one, other in pairs)
 
 
 def _plain(text: str) -> str:

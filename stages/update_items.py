@@ -1,7 +1,7 @@
 """The items of task 2: memories, and a later dialogue that adds one and changes one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import BaseModel, Field
@@ -39,7 +39,7 @@ COLUMNS = pa.schema(
     ]
 )
 TARGETS = """
-    select target_id, targets.user_id, split, targets.dialogue_id, targets.memory_id, any_value(language),
+    select target_id, targets.user_id, split, targets.dialogue_id, targets.memory_id, coalesce(any_value(language), ''),
         list(struct_pack(memory_id := gold_memories.memory_id, type := gold_memories.type,
             label := gold_memories.label, value := value, confidence := gold_memories.confidence,
             evidence_text := evidence_text) order by sha256(target_id || gold_memories.memory_id))
@@ -54,7 +54,7 @@ TARGETS = """
 class Message(BaseModel):
     """One message of a dialogue."""
 
-    role: str
+    role: Literal["user", "assistant"]
     text: str
 
 
@@ -148,8 +148,11 @@ def faults_of(segments: Segments, noise_turns: int) -> Iterator[str]:
         yield "wrong_number_of_noise_turns"
     for piece in (segments.update, segments.conflict):
         said = [message.text for message in piece.dialogue if message.role == "user"]
-        if not piece.memory.evidence_text or not any(piece.memory.evidence_text in text for text in said):
+        evidence = piece.memory.evidence_text
+        if not evidence.strip() or not any(evidence in text for text in said):
             yield "evidence_not_in_new_dialogue"
+        if not piece.memory.value.strip():
+            yield "empty_value"
         if type_of(piece.memory.type) is None:
             yield "unknown_type"
 

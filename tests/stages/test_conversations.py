@@ -1,0 +1,145 @@
+import hashlib
+
+import pyarrow as pa
+import pytest
+
+from stages import conversations
+from stages.secret import Secret
+from stages.source import Source
+from warehouse import connect
+
+SECRET = Secret("a home's own")
+SAID = [{"role": "user", "content": "hi"}]
+
+
+def first_16(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@pytest.fixture
+def made(source_of, settle):
+    def make(files, secret=SECRET):
+        with connect() as db:
+            return settle(db, conversations, source=source_of(files), secret=secret)
+
+    return make
+
+
+def test_ids_come_from_hash_user_time_model_and_secret(made, talk):
+    [row] = made({"a.jsonl": [talk("h1", "ip1", timestamp="1970-01-01T00:00:01Z")]}).rows
+
+    assert row["dialogue_id"] == "d" + first_16("h1|ip1|1000000|gpt-4")
+    assert row["user_id"] == "u" + first_16("a home's own|ip1")
+
+
+def test_a_hash_that_repeats_with_another_user_time_or_model_is_another_dialogue(made, talk):
+    records = [talk(), talk(ip="ip2"), talk(model="gpt-3.5"), talk(timestamp="2024-01-01T00:00:00Z"), talk()]
+
+    ids = made({"a.jsonl": records}).column("dialogue_id")
+
+    assert len(set(ids)) == 4
+    assert ids[0] == ids[4]
+
+
+def test_another_secret_gives_other_users_and_the_same_dialogues(made, talk):
+    [one], [other] = (made({"a.jsonl": [talk()]}, secret).rows for secret in (SECRET, Secret("another")))
+
+    assert one["user_id"] != other["user_id"]
+    assert one["dialogue_id"] == other["dialogue_id"]
+
+
+def test_a_row_tells_who_when_how_long_and_where(made, talk):
+    record = talk("h1", messages=5, language="Spanish", country="Peru", toxic=True, redacted=False)
+
+    [row] = made({"a.jsonl": [b"", record][1:], "b.jsonl": b""}).rows
+
+    assert (row["messages"], row["rounds"], row["shard"], row["row"], row["source_row"]) == (5, 3, "a.jsonl", 0, "a.jsonl:0")
+    assert (row["conversation_hash"], row["chat_model"], row["ended_at"].isoformat()) == (
+        *("h1", "gpt-4", "2023-04-09T00:02:53+00:00"),
+    )
+    assert (row["language"], row["language_detected"]) == ("Spanish", False)
+    assert (row["country"], row["toxic"], row["redacted"]) == ("Peru", True, False)
+
+
+def test_a_language_is_detected_in_the_users_words_where_the_source_names_none(made, talk):
+    said = [
+        {"role": "assistant", "content": "Here is what I would do this evening if I were in your place."},
+        {"role": "user", "content": "¿Puedes ayudarme a escribir una carta para mi madre? Vivo lejos de ella."},
+    ]
+    silent = [{"role": "user", "content": "1 + 1 = ?"}]
+
+    settled = made({"a.jsonl": [talk(conversation=said), talk(conversation=silent)]})
+
+    assert settled.column("language") == ["Spanish", None]
+    assert settled.column("language_detected") == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"conversation": None}, "no_conversation"),
+        ({"conversation": []}, "empty_conversation"),
+        ({"conversation_hash": None}, "no_conversation_hash"),
+        ({"hashed_ip": None}, "no_user"),
+        ({"conversation": [*SAID, {"role": "assistant", "content": None}]}, "message_without_text"),
+        ({"conversation": [*SAID, {"role": "system", "content": "be kind"}]}, "unknown_role"),
+        ({"conversation": [*SAID, {"role": None, "content": "what"}]}, "unknown_role"),
+        ({"conversation": "hi"}, "wrong_types"),
+    ],
+)
+def test_a_row_that_holds_no_conversation_is_dropped_and_its_neighbours_stay(made, talk, change, reason):
+    settled = made({"a.jsonl": [talk("h1"), talk("h2") | change, talk("h3")]})
+
+    assert settled.column("source_row") == ["a.jsonl:0", "a.jsonl:2"]
+    assert settled.reasons == {"a.jsonl:1": reason}
+
+
+def test_every_line_is_a_row_or_a_drop(made):
+    good = b'{"conversation_hash": "h", "hashed_ip": "i", "conversation": [{"role": "user", "content": "hi"}]}'
+    lines = [good, b"", b"{", b"[]", b"\xff", b'{"conversation": 1}', b"\xef\xbb\xbf" + good, b"{}", b'{"conv']
+
+    settled = made({"a.jsonl": b"\n".join(lines)})
+
+    assert settled.column("row") == [0, 6]
+    reasons = ["blank_line", "not_json", "not_an_object", "not_utf8", "wrong_types", "no_conversation", "not_json"]
+    assert list(settled.reasons.items()) == [
+        (f"a.jsonl:{row}", reason) for row, reason in zip((1, 2, 3, 4, 5, 7, 8), reasons, strict=True)
+    ]
+
+
+def test_a_parquet_row_whose_conversation_is_null_is_dropped(made, talk):
+    message = pa.struct([("role", pa.string()), ("content", pa.string())])
+    table = pa.Table.from_pylist([talk("h1"), talk("h2", conversation=None), talk("h3")])
+    table = table.set_column(3, "conversation", table["conversation"].cast(pa.list_(message)))
+
+    settled = made({"a.parquet": table})
+
+    assert settled.column("conversation_hash") == ["h1", "h3"]
+    assert settled.reasons == {"a.parquet:1": "no_conversation"}
+
+
+def test_rows_and_ids_depend_on_no_path(made, talk, tmp_path):
+    files = {"b.jsonl": [talk("h1"), talk("h2")], "a.parquet": [talk("h3")]}
+
+    with connect() as db:
+        before = made(files)
+        after = made(files)
+
+        assert (before.rows, before.column("conversation_hash")) == (after.rows, ["h3", "h1", "h2"])
+        assert db is not None
+
+
+def test_a_source_without_a_row_gives_no_row(made):
+    assert made({"a.jsonl": b""}) .rows == []
+
+
+def test_a_secret_is_never_shown():
+    assert "a home's own" not in f"{SECRET!r} {SECRET} {SECRET.identity}"
+
+
+def test_a_source_of_many_shards_has_rows_in_the_order_of_names(made, talk):
+    settled = made({f"{name}.jsonl": [talk(name)] for name in ("c", "a", "b")})
+
+    assert settled.column("conversation_hash") == ["a", "b", "c"]
+    assert isinstance(settled.rows[0]["row"], int)
+    assert Source.__name__ == "Source"
