@@ -25,5 +25,13 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Resolves the newest versions anew. A uv.lock would hold host names; the export does not.
+lock:
+	@test -x $(VENV)/lock/bin/uv || ($(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install --quiet uv)
+	$(VENV)/lock/bin/uv lock --quiet --upgrade
+	$(VENV)/lock/bin/uv export --quiet --format requirements-txt --all-groups --no-emit-project --no-header --no-annotate --output-file $@.partial
+	mv $@.partial requirements.lock
+	rm uv.lock
+
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

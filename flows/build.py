@@ -28,6 +28,12 @@ class LostItemsError(AlpsbenchError):
     exit_code = 70
 
 
+class NothingLeftError(AlpsbenchError):
+    """A stage dropped all of its items."""
+
+    exit_code = 9
+
+
 class Reached(Exception):  # noqa: N818 # no error: the table that the build was to end with is there
     """The table after which a build was told to stop is built."""
 
@@ -169,8 +175,10 @@ class Swap:
 
         Raises:
             LostItemsError: an item of the stage is neither kept nor dropped.
+            NothingLeftError: all are dropped, and the table may not be empty.
             ContractError: the rows are not what the table promises; the old table stands.
         """
+        contract = contract_of(self.name)
         columns = {row[0] for row in self.transaction.execute(f"describe {self.staged}").fetchall()}
         dropped, items_in = 0, None
         if self.item:
@@ -184,11 +192,19 @@ class Swap:
         table = f"{self.main}.{self.name}"
         self.transaction.execute(f"create or replace table {table} as select {chosen} from {self.staged} {where}")
         self.transaction.execute(f"drop table {self.staged}")
-        report = check_or_fail(self.transaction, table, contract_of(self.name))
+        rows: int = self.transaction.execute(f"select count(*) from {table}").fetchall()[0][0]
+        if dropped and not rows and contract.min_rows:
+            raise NothingLeftError(f"nothing is left for the table {self.name}: {self._reasons()}")
+        report = check_or_fail(self.transaction, table, contract)
         home.reports.mkdir(exist_ok=True)
         (home.reports / f"{self.name}.json").write_text(report.to_json(), encoding="utf-8")
-        rows = self.transaction.execute(f"select count(*) from {table}").fetchall()[0][0]
         return rows, dropped, items_in
+
+    def _reasons(self) -> str:
+        dropped = f"from {self.main}.dropped where stage = $name group by reason"
+        counted = f"select count(*), reason {dropped} order by 1 desc, reason"
+        found = self.transaction.execute(counted, {"name": self.name}).fetchall()
+        return ", ".join(f"{count:,} {reason.replace('_', ' ')}" for count, reason in found)
 
     def _account(self, item: Item) -> int:
         source = f"(select distinct {item.column}::varchar as item from {item.table} where {item.where})"

@@ -35,10 +35,12 @@ def show_query(console: Console, home: Home, query: str) -> None:
     """Show the rows of a query, the first of them when there are many.
 
     Raises:
-        BadInputError: it is no SQL, or names what is not there.
+        BadInputError: it is empty or no SQL, or names what is not there.
     """
     with published(home) as db:
         try:
+            if not db.extract_statements(query):
+                raise BadInputError("the query is empty")
             cursor = db.execute(query)
             rows = cursor.fetchmany(MAXIMUM_ROWS + 1)
         except duckdb.Error as error:

@@ -1,6 +1,7 @@
 """Runs a build: plans it, builds what is not there, publishes after each flow, and releases at the end."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -121,7 +122,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
     if plan.fingerprint and not released and job.version != DRAFT_VERSION:
         refuse_to_replace(job)
     builder = Builder(job.home, plan.steps, watcher, job.until)
-    if plan.is_built and released and job.home.published.exists():
+    if plan.is_built and released and is_finished(job.home, plan.steps):
         with suppress(Reached):
             walk(job, builder)
         return plan
@@ -146,6 +147,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
                 break
             tables |= made
     document(job.home, plan.steps)
+    finish(job.home, plan.steps)
     return plan
 
 
@@ -197,3 +199,20 @@ def document(home: Home, steps: Sequence[Step]) -> None:
         if path.exists():
             reports[step.table.name] = Report.from_json(path.read_text(encoding="utf-8"))
     write_docs(reports, home.data_docs)
+
+
+def finish(home: Home, steps: Sequence[Step]) -> None:
+    """Write down, when all else is done, which tables are published and documented: a build may be killed before."""
+    draft = home.finished.with_suffix(".partial")
+    draft.write_text(json.dumps({step.table.name: step.table.fingerprint for step in steps}), encoding="utf-8")
+    draft.replace(home.finished)
+
+
+def is_finished(home: Home, steps: Sequence[Step]) -> bool:
+    """Say whether the tables of a plan are not only built but published and documented, too."""
+    try:
+        done = json.loads(home.finished.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    there = home.published.exists() and home.data_docs.exists()
+    return there and all(done.get(step.table.name) == step.table.fingerprint for step in steps)

@@ -28,16 +28,23 @@ def read_answer(text: str, form: type[Form]) -> Form:
         AnswerError: there is none, or more than one: a cut or doubled answer is never patched up.
     """
     try:
-        return form.model_validate(DECODER.decode(text))
-    except RecursionError:
-        raise AnswerError("nested too deeply") from None
+        return _read(text, form)
     except ValidationError as error:
         raise AnswerError(_places(error, form)) from None
+    except RecursionError:
+        raise AnswerError("nested too deeply") from None
+
+
+def _read(text: str, form: type[Form]) -> Form:
+    try:
+        value = DECODER.decode(text)
     except ValueError:  # no JSON, or a number too long to read
         values = [value for value in _values_in(text) if _fits(value, form)]
-    if len(values) != 1:
-        raise AnswerError(f"{len(values) or 'no'} values of the form {form.__name__}")
-    return form.model_validate(values[0])
+        if len(values) != 1:
+            raise AnswerError(f"{len(values) or 'no'} values of the form {form.__name__}") from None
+        value = values[0]
+    # An escape such as \ud83d alone makes a text that no file can hold.
+    return form.model_validate(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")))
 
 
 def _values_in(text: str) -> list[Any]:
@@ -46,8 +53,6 @@ def _values_in(text: str) -> list[Any]:
         try:
             value, start = DECODER.raw_decode(text, opening.start())
             values.append(value)
-        except RecursionError:
-            raise AnswerError("nested too deeply") from None
         except ValueError:
             start = opening.end()
     return values

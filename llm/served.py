@@ -54,6 +54,8 @@ class Served:
             self.client = AsyncOpenAI(base_url=self.entry.url, api_key=self.key or "none", max_retries=4, timeout=600)
         try:
             return _reply_of(await self.client.chat.completions.create(**self._call(prompt, request, form)))
+        except ValueError:  # the body is no JSON; the error would show it
+            return Reply("empty", detail="no completion")
         except openai.RateLimitError as error:
             if error.code == "insufficient_quota":
                 raise ModelError(f"{self.name} at {self.entry.url}: {NO_BALANCE} (429)") from None

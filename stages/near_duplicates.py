@@ -5,6 +5,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -103,9 +104,16 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def _bands(
     shingles: Sequence[frozenset[str]], threshold: float, permutations: int
 ) -> Iterator[list[tuple[int, bytes]]]:
-    lsh = MinHashLSH(threshold=threshold, num_perm=permutations, weights=BAND_WEIGHTS)
+    bands, rows = _shape(threshold, permutations)
     for one in shingles:
-        yield _bands_of(one, lsh.b, lsh.r, permutations) if one else []
+        yield _bands_of(one, bands, rows, permutations) if one else []
+
+
+@cache
+def _shape(threshold: float, permutations: int) -> tuple[int, int]:
+    """Choose the number of bands and the rows of each; near 1 a single band would be best, which datasketch refuses."""
+    lsh = MinHashLSH(threshold=min(threshold, 0.9), num_perm=permutations, weights=BAND_WEIGHTS)
+    return lsh.b, lsh.r
 
 
 def _bands_of(shingles: Iterable[str], bands: int, rows: int, permutations: int) -> list[tuple[int, bytes]]:

@@ -45,6 +45,11 @@ class Home:
         return self.work / "checks"
 
     @property
+    def finished(self) -> Path:
+        """The tables that are published and documented, by fingerprint: written as the last step of a build."""
+        return self.work / "finished.json"
+
+    @property
     def releases(self) -> Path:
         """One folder a benchmark version."""
         return self.root / "releases"

@@ -46,7 +46,7 @@ def unchanged(home, hashes_of):
                 for name in names
                 if name != "calls"  # attempts are added there, failed ones too
             }
-        return tables, hashes_of(home / "releases"), sorted(path.name for path in home.iterdir())
+        return tables, hashes_of(home / "releases"), {path.name for path in home.iterdir()} - {"secret"}
 
     before = state()
     assert len(before[0]) > 20
@@ -226,7 +226,9 @@ def test_a_row_without_a_conversation_is_dropped_and_the_build_goes_on(alpsbench
         "model": ["m", "m"],
         "timestamp": ["2023-04-09 00:00:00", "2023-04-09 00:00:00"],
         "hashed_ip": ["x", "x"],
-        "conversation": pa.array([None, [{"role": "user", "content": f"Hello {n}"} for n in range(6)]], pa.list_(MESSAGE)),
+        "conversation": pa.array(
+            [None, [{"role": "user", "content": f"Hello {n}"} for n in range(6)]], pa.list_(MESSAGE)
+        ),
     }
     pq.write_table(pa.table(columns), tmp_path / "two.parquet")
     home = tmp_path / "home"

@@ -26,7 +26,7 @@ def recordings(tmp_path):
 
 def chosen(*changes, catalogue=None):
     recipe = read_recipe(None, changes)
-    settings = Settings(_env_file=None, catalogue=catalogue)
+    settings = Settings(catalogue=catalogue)
     return recipe, models_of(recipe, settings, Ledger())
 
 

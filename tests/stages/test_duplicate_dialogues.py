@@ -1,0 +1,53 @@
+from stages import duplicate_dialogues
+
+KNOBS = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
+
+
+def pairs(settled):
+    return [(row["kept_id"], row["member_id"], row["kept_user_id"], row["member_user_id"]) for row in settled.rows]
+
+
+def test_only_what_users_say_is_compared(given, settle):
+    db = given(
+        dialogues="""
+        dialogue_id | user_id | ended_at::timestamptz | turns::struct(role varchar, text varchar)[]
+        -
+        d1 | ua | 2023-01-01 00:00:00+00 | [{'role': user, 'text': plan a trip to Rome}, {'role': assistant, 'text': take the night train}]
+        d2 | ub | 2023-01-02 00:00:00+00 | [{'role': user, 'text': plan a trip to Rome}, {'role': assistant, 'text': of course I can help}]
+        d3 | uc | 2023-01-03 00:00:00+00 | [{'role': user, 'text': bake some bread now}, {'role': assistant, 'text': take the night train}]
+        """
+    )
+
+    assert pairs(settle(db, duplicate_dialogues, **KNOBS)) == [("d1", "d2", "ua", "ub")]
+
+
+def test_the_earliest_is_kept_and_one_without_a_time_comes_last(given, settle):
+    said = "[{'role': user, 'text': plan a trip to Rome}]"
+    db = given(
+        dialogues=f"""
+        dialogue_id | user_id | ended_at::timestamptz  | turns::struct(role varchar, text varchar)[]
+        -
+        d1          | ua      |                        | {said}
+        d2          | ub      | 2023-01-02 00:00:00+00 | {said}
+        d3          | ua      | 2023-01-01 00:00:00+00 | {said}
+        d4          | ud      | 2023-01-01 00:00:00+00 | {said}
+        """
+    )
+
+    assert pairs(settle(db, duplicate_dialogues, **KNOBS)) == [
+        *(("d3", "d4", "ua", "ud"), ("d3", "d2", "ua", "ub"), ("d3", "d1", "ua", "ua")),
+    ]
+
+
+def test_dialogues_in_which_the_user_says_nothing_in_letters_are_not_alike(given, settle):
+    db = given(
+        dialogues="""
+        dialogue_id | user_id | ended_at::timestamptz | turns::struct(role varchar, text varchar)[]
+        -
+        d1 | ua | | [{'role': user, 'text': 😀}, {'role': assistant, 'text': how nice}]
+        d2 | ub | | [{'role': user, 'text': 🎉}, {'role': assistant, 'text': how nice}]
+        d3 | uc | | [{'role': assistant, 'text': how nice}]
+        """
+    )
+
+    assert settle(db, duplicate_dialogues, **KNOBS).rows == []

@@ -1,0 +1,32 @@
+import pytest
+
+from stages import duplicate_memories
+
+KNOBS = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ("self      | 0.50", "role_play | 0.95", "m1"),
+        ("role_play | 0.95", "self      | 0.50", "m2"),
+        ("self      | 0.65", "self      | 0.80", "m2"),
+        ("self      | 0.80", "self      | 0.80", "m1"),
+    ],
+)
+def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(given, settle, first, second, kept):
+    db = given(
+        memories=f"""
+        memory_id | user_id | value               | context   | confidence::double
+        ----------|---------|---------------------|-----------|-------------------
+        m1        | ua      | User lives in Lyon  | {first}
+        m2        | ub      | User lives in Lyon. | {second}
+        m3        | uc      | User owns two cats  | self      | 0.95
+        """
+    )
+
+    [row] = settle(db, duplicate_memories, **KNOBS).rows
+
+    assert row["kept_id"] == kept
+    assert {row["kept_id"], row["member_id"]} == {"m1", "m2"}
+    assert {row["kept_user_id"], row["member_user_id"]} == {"ua", "ub"}
