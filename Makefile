@@ -33,5 +33,10 @@ lock:
 	mv $@.partial requirements.lock
 	rm uv.lock
 
+# What takes long and needs a quiet machine: not run in CI.
+bench: install
+	$(BIN)/python bench/kills.py
+	$(BIN)/python bench/build.py
+
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -30,7 +30,7 @@ def user_id(*, unique: bool = False) -> Column:
 
 def memory_id(*, unique: bool = False, null: bool = False) -> Column:
     """Return the column that names a memory."""
-    return an_id("memory_id", "m", "The memory; from dialogue, label and value.", unique=unique, null=null)
+    return an_id("memory_id", "m", "The memory; from user, dialogue, label and value.", unique=unique, null=null)
 
 
 def target_id(*, unique: bool = False) -> Column:

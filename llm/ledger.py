@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from warehouse.errors import DamagedError
+
 SCHEMA = """
     create table if not exists calls (
         key text not null, model text not null, prompt text not null, subject text not null, status text not null,
@@ -44,11 +46,24 @@ class Ledger:
     """The attempts of one home; without a path, those of this process alone."""
 
     def __init__(self, path: Path | str = ":memory:") -> None:
+        """Open the ledger, or begin it.
+
+        Raises:
+            DamagedError: the file is no ledger any more.
+        """
         self.db = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
-        # In WAL mode a row outlives the process as soon as it is written.
-        self.db.execute("pragma journal_mode = wal")
-        self.db.execute("pragma synchronous = normal")
-        self.db.executescript(SCHEMA)
+        try:
+            # In WAL mode a row outlives the process as soon as it is written.
+            self.db.execute("pragma journal_mode = wal")
+            self.db.execute("pragma synchronous = normal")
+            self.db.executescript(SCHEMA)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            self.db.close()
+            raise DamagedError(
+                f"the ledger {path} cannot be read ({error}); move it away and build again: model calls are repeated"
+            ) from None
 
     def add(self, attempt: Attempt) -> None:
         """Write one attempt down."""

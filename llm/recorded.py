@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow import ArrowInvalid
 
 from llm.answers import Form
 from llm.gateway import Prompt, Reply, Request
@@ -26,10 +26,11 @@ class Recorded:
         """
         columns = ["model", "prompt", "subject", "answer"]
         try:
-            table = pq.read_table(path, columns=columns)
+            table = pq.read_table(path, columns=columns).select(columns)
+            table = table.cast(pa.schema([(name, pa.large_string()) for name in columns]))
         except FileNotFoundError:
             raise BadInputError(f"no recordings at {path}") from None
-        except (ArrowInvalid, OSError):
+        except (pa.ArrowException, OSError):
             raise BadInputError(f"{path} is no Parquet file with the columns {', '.join(columns)}") from None
         rows = table.filter(pc.equal(table["model"], model)).to_pylist()
         if not rows:

@@ -103,9 +103,10 @@ def _task3_input(
     places: list[int],
 ) -> Row:
     pool = [bank[one] for one in distractor_ids[: track.distractors]]
-    pool.sort(key=lambda memory: digest("order", benchmark_id, *memory))
-    pool.insert(places[track.level], (value, label))
     key = pool_key(item_id, track.distractors)
+    # By a key that is sealed: an order that anybody can tell would show the one that stands out of it.
+    pool.sort(key=lambda memory: digest("order", key, *memory))
+    pool.insert(places[track.level], (value, label))
     candidates = [
         {"memory_id": candidate_id(key, place), "value": text, "label": of} for place, (text, of) in enumerate(pool)
     ]

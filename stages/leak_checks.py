@@ -75,6 +75,6 @@ def _audited(query: str, outcome: Outcome[Audit]) -> dict[str, str | None]:
         return {"verdict": "not_measured", "evidence": outcome.status}
     if not audit.leaks:
         return {"verdict": "passed", "evidence": None}
-    if not (audit.quote or "").strip() or audit.quote not in query:
+    if not audit.quote or not audit.quote.strip() or audit.quote not in query:
         return {"verdict": "not_measured", "evidence": "the quotation does not stand in the query"}
     return {"verdict": "leaks", "evidence": audit.quote}

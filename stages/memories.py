@@ -82,7 +82,8 @@ def memories(db: Warehouse, *, validator: Model) -> pa.Table:
         seen: set[str] = set()
         for record in _judged(found, outcome, turns):
             record |= {**of_dialogue, "validator": validator.name}
-            record["memory_id"] = "m" + digest(dialogue_id, record.get("label"), record.get("value"))[:16]
+            # With the user, whose id is made with a secret: else anybody could work out ids from WildChat itself.
+            record["memory_id"] = "m" + digest(user_id, dialogue_id, record.get("label"), record.get("value"))[:16]
             if "drop_reason" not in record and record["memory_id"] in seen:
                 record["drop_reason"] = "repeated_in_dialogue"
             if "drop_reason" not in record:

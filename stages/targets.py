@@ -42,9 +42,9 @@ def targets(
     """
     patterns = [(kind, pattern) for kind, found in ABILITY_LABELS.items() for pattern in found]
     kinds = sorted({*caps, *label_caps})
-    limits = [(kind, label_caps.get(kind), caps.get(kind)) for kind in kinds]
+    limits = [{"kind": kind, "label_cap": label_caps.get(kind), "cap": caps.get(kind)} for kind in kinds]
     db.register("ability_labels", pa.table([list(one) for one in zip(*patterns, strict=True)], schema=PATTERNS))
-    db.register("limits", pa.table([list(one) for one in zip(*limits, strict=True)], schema=CAPS))
+    db.register("limits", pa.Table.from_pylist(limits, schema=CAPS))
     choices, chosen = SQL.split("-- choose\n")
     db.execute(CHOICES.format(choices))
     return db.sql(chosen, params={"minimum_confidence": minimum_confidence})

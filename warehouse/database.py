@@ -46,6 +46,8 @@ def _patiently(path: str | Path, wait_seconds: float, opened: Callable[[], Wareh
     while True:
         try:
             return opened()
+        except duckdb.ConnectionException:  # this process has it open in another way: nothing is wrong with the file
+            raise
         except duckdb.Error as error:
             if "Could not set lock" not in str(error):
                 raise DamagedError(

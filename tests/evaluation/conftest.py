@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -84,9 +85,11 @@ class Draft:
     def __init__(self, folder):
         self.folder = folder
         self.tracks = {track.name: track for track in tracks_of(DISTRACTORS)}
-        self.inputs = {(split, name): [] for split in ROWS for name in self.tracks}
-        self.references = {(split, name): [] for split in ROWS for name in self.tracks}
-        self.key = []
+        self.inputs: dict[tuple[str, str], list[Any]] = {(split, name): [] for split in ROWS for name in self.tracks}
+        self.references: dict[tuple[str, str], list[Any]] = {
+            (split, name): [] for split in ROWS for name in self.tracks
+        }
+        self.key: list[dict[str, Any]] = []
         for track in self.tracks.values():
             for number, split in enumerate(PLACES):
                 self._add(track, split, number)
@@ -152,9 +155,7 @@ class Draft:
 
     def failed(self, item_ids=None):
         """Return the failed gates by name and track, with the rows that they name."""
-        return {
-            (gate.gate, gate.track): gate.rows for gate in self.audit(item_ids) if gate.verdict == "failed"
-        }
+        return {(gate.gate, gate.track): gate.rows for gate in self.audit(item_ids) if gate.verdict == "failed"}
 
 
 @pytest.fixture

@@ -222,9 +222,7 @@ def move_key(draft, row):
     row[2]["track"] = "task3_d19"
 
 
-@pytest.mark.parametrize(
-    "fault", [remove_input, remove_reference, remove_key, move_input, move_reference, move_key]
-)
+@pytest.mark.parametrize("fault", [remove_input, remove_reference, remove_key, move_input, move_reference, move_key])
 def test_a_row_that_is_not_in_inputs_references_and_key_alike_is_told(draft, fault):
     row = draft.row("dev", "task3_d9", 1)
     fault(draft, row)

@@ -36,7 +36,9 @@ def test_the_gold_of_the_held_out_split_alone_is_sealed():
     }
 
 
-@pytest.mark.parametrize("manifest", [None, "", '{"tracks": [', "[]", "{}", '{"tracks": [{"task": "task3"}]}', "\ud83d"])
+@pytest.mark.parametrize(
+    "manifest", [None, "", '{"tracks": [', "[]", "{}", '{"tracks": [{"task": "task3"}]}', "\ud83d"]
+)
 def test_a_folder_without_a_sound_manifest_is_no_release(draft, manifest):
     file = draft.write() / "public" / "manifest.json"
     file.unlink() if manifest is None else file.write_bytes(manifest.encode("utf-8", "surrogatepass"))
@@ -68,9 +70,10 @@ def test_a_missing_or_damaged_file_is_named_in_one_line(draft, path, damage):
         file.write_bytes(file.read_bytes() + damage)
     release = open_release(draft.folder)
     with pytest.raises(BadInputError) as error:
-        _ = release.key, [
-            (list(release.inputs(*place)), list(release.references(*place))) for place in release.places()
-        ]
+        _ = (
+            release.key,
+            [(list(release.inputs(*place)), list(release.references(*place))) for place in release.places()],
+        )
     assert str(file) in str(error.value)
     assert "\n" not in str(error.value)
 

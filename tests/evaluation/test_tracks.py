@@ -26,7 +26,10 @@ def test_the_published_sizes_give_the_twelve_tracks_in_their_folders():
 
 def test_other_sizes_give_tracks_of_their_names():
     tracks = [track for track in tracks_of((4, 9)) if track.task == "task3"]
-    assert [(track.name, track.distractors, track.level) for track in tracks] == [("task3_d4", 4, 0), ("task3_d9", 9, 1)]
+    assert [(track.name, track.distractors, track.level) for track in tracks] == [
+        ("task3_d4", 4, 0),
+        ("task3_d9", 9, 1),
+    ]
 
 
 def test_only_task_3_has_distractors():

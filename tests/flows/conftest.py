@@ -98,20 +98,44 @@ def alpsbench(tmp_path: Path) -> Iterator[Alpsbench]:
 
 
 @pytest.fixture(scope="session")
-def sample_home(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The home of a real sample build, one for all workers: look at it, change nothing."""
+def command_of() -> Iterator[Callable[[Path], Alpsbench]]:
+    """The command, in a folder that outlives a test."""
+    commands: list[Alpsbench] = []
+
+    def command(folder: Path) -> Alpsbench:
+        commands.append(Alpsbench(folder))
+        return commands[-1]
+
+    yield command
+    for each in commands:
+        each.end()
+
+
+@pytest.fixture(scope="session")
+def built_once(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Callable[[str, Callable[[Path], str]], Path]:
+    """Build a home once for all workers: `built_once("sample", build)` keeps what `build(home)` says beside it."""
     base = tmp_path_factory.getbasetemp()
     shared = base if worker_id == "master" else base.parent
-    home = shared / "sample home"  # with a blank, as paths of users have them
-    with FileLock(shared / "sample.lock"):
-        if not (shared / "sample.log").exists():
-            command = Alpsbench(shared)
-            try:
-                log = command.succeed("build", "--home", home)
-            finally:
-                command.end()
-            (shared / "sample.log").write_text(log, encoding="utf-8")
-    return home
+
+    def built(name: str, build: Callable[[Path], str]) -> Path:
+        home = shared / f"{name} home"  # with a blank, as paths of users have them
+        log = home.with_suffix(".log")
+        with FileLock(shared / f"{name}.lock"):
+            if not log.exists():
+                log.write_text(build(home), encoding="utf-8")
+        return home
+
+    return built
+
+
+@pytest.fixture(scope="session")
+def sample_home(
+    command_of: Callable[[Path], Alpsbench], built_once: Callable[[str, Callable[[Path], str]], Path]
+) -> Path:
+    """The home of a real sample build: look at it, change nothing."""
+    return built_once("sample", lambda home: command_of(home.parent).succeed("build", "--home", home))
 
 
 @pytest.fixture

@@ -91,9 +91,10 @@ def chain(*stages, **knobs):
     """A flow of stages, each reading the one before; `knobs` are those of the first."""
 
     def flow(build):
-        reads = ()
-        for stage in stages:
-            reads = (build(stage, *reads, **({} if reads else knobs)),)
+        first, *others = stages
+        made = build(first, **knobs)
+        for stage in others:
+            made = build(stage, made)
 
     return flow
 

@@ -1,5 +1,5 @@
 import hashlib
-import sys
+import inspect
 from pathlib import Path
 
 import pytest
@@ -86,7 +86,7 @@ def test_a_knob_whose_value_does_not_stand_still_is_refused(stage_of, knob):
 
 def test_the_code_of_a_stage_and_all_files_of_its_name_count(stage_of):
     stage = stage_of("people", CODE)
-    file = Path(sys.modules[stage.__module__].__file__)
+    file = Path(inspect.getfile(stage))
     seen = [of(stage)]
 
     for name, text in [("people.sql", "select 1"), ("people.prompt.md", "Hello"), ("people.py", CODE + "# more\n")]:
@@ -99,7 +99,7 @@ def test_the_code_of_a_stage_and_all_files_of_its_name_count(stage_of):
 
 
 def code_with(stage_of, imports):
-    return set(code_of(Path(sys.modules[stage_of("people", imports + CODE).__module__].__file__)))
+    return set(code_of(Path(inspect.getfile(stage_of("people", imports + CODE)))))
 
 
 def digests(*paths):

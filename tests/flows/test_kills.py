@@ -23,7 +23,7 @@ class Killed:
 
     def __init__(self, alpsbench, home, after_tables, seconds):
         self.build = alpsbench.start("build", "--home", home)
-        self.told = []
+        self.told: list[str] = []
         self.enough = threading.Event()
         self.after = after_tables
         reader = threading.Thread(target=self._read, daemon=True)
@@ -82,10 +82,15 @@ def tables_of(home):
         return held, db.execute(log).fetchall()
 
 
+def pages_of(home):
+    """The pages of the Data Docs, without the time that stands in the paths of some."""
+    return sorted(path.name for path in (home / "data_docs").rglob("*.html"))
+
+
 def check_that_nothing_tells_of_the_kills(home, undisturbed, hashes_of):
     assert hashes_of(home / "releases") == hashes_of(undisturbed / "releases")
     assert tables_of(home) == tables_of(undisturbed)
-    assert set(hashes_of(home / "data_docs")) == set(hashes_of(undisturbed / "data_docs"))
+    assert pages_of(home) == pages_of(undisturbed)
     assert {path.name for path in home.iterdir()} == {path.name for path in undisturbed.iterdir()}
     assert {path.name for path in (home / ".build").iterdir()} == {
         path.name for path in (undisturbed / ".build").iterdir()
@@ -121,7 +126,7 @@ def test_a_build_that_is_killed_again_and_again_ends_at_the_same_release(alpsben
     check_that_nothing_tells_of_the_kills(home, sample_home, hashes_of)
 
 
-@pytest.mark.parametrize("seconds", [0, 0.3, 1])
+@pytest.mark.parametrize("seconds", [0, 1])
 def test_a_build_that_is_killed_after_its_last_table_still_publishes_and_documents(
     alpsbench, sample_home, tmp_path, hashes_of, seconds
 ):

@@ -373,7 +373,7 @@ def test_trace_leads_from_a_row_of_task_3_to_its_line_of_the_source(
 
     shown = alpsbench.succeed("trace", row["benchmark_id"], "--home", sample_home)
 
-    facts = {}
+    facts: dict[str, str] = {}
     name = ""
     for line in shown.splitlines():
         name = line[:12].strip() or name

@@ -227,7 +227,7 @@ needs_recordings = pytest.mark.skipif(not RECORDINGS.is_file(), reason="needs ..
 
 @needs_recordings
 def test_every_recorded_answer_that_holds_the_contract_is_parsed_and_no_other(recordings):
-    parsed, failed = Counter(), Counter()
+    parsed, failed = Counter[str](), Counter[str]()
     for number, row in enumerate(recordings):
         expected = read_by_hand(row["answer"])
         try:

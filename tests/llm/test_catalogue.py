@@ -38,9 +38,7 @@ def test_an_unknown_name_is_told_with_the_known_ones(extra):
     path = extra('[mine]\nurl = "http://127.0.0.1:9/v1"\nserved_as = "m"\n')
     with pytest.raises(ModelError) as error:
         entry_of("gpt-9", path)
-    assert str(error.value) == (
-        "unknown model 'gpt-9'; known: offline, deepseek-reasoner, gpt-4.1-mini, gpt-5.2, mine"
-    )
+    assert str(error.value) == ("unknown model 'gpt-9'; known: offline, deepseek-reasoner, gpt-4.1-mini, gpt-5.2, mine")
 
 
 @pytest.mark.parametrize(

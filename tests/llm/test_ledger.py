@@ -2,11 +2,13 @@ import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from llm.ledger import Attempt, Ledger
+from warehouse import DamagedError
 
 WRITER = """
 import sys
@@ -20,7 +22,13 @@ for number in range(200):
 
 
 def attempt(key="k", status="ok", answer="{}", **more):
-    told = {"model": "fable", "prompt": "a_stage", "subject": "s", "prompt_tokens": 11, "completion_tokens": 7}
+    told: dict[str, Any] = {
+        "model": "fable",
+        "prompt": "a_stage",
+        "subject": "s",
+        "prompt_tokens": 11,
+        "completion_tokens": 7,
+    }
     return Attempt(key=key, status=status, answer=answer, seconds=0.5, **(told | more))
 
 
@@ -52,6 +60,7 @@ def test_the_last_answer_of_a_key_counts():
 
 
 def test_rows_outlive_a_process_that_is_killed(path):
+    writer: Any
     with subprocess.Popen(
         [sys.executable, "-c", WRITER + "print('done', flush=True)\nsys.stdin.readline()", str(path), "w"],
         stdin=subprocess.PIPE,
@@ -70,7 +79,7 @@ def test_rows_outlive_a_process_that_is_killed(path):
 
 def test_two_processes_write_at_once_and_nothing_is_lost(path):
     command = [sys.executable, "-c", WRITER, str(path)]
-    writers = [
+    writers: list[Any] = [
         subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in "ab"
     ]
     for writer in writers:
@@ -129,3 +138,11 @@ def test_the_file_can_be_read_by_any_client_while_it_is_open(path):
         assert reader.execute("select count(*) from calls").fetchall() == [(1,)]
         assert reader.execute("pragma journal_mode").fetchall() == [("wal",)]
     reader.close()
+
+
+@pytest.mark.parametrize("content", [b"no database at all, " * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_told_with_a_way_out(path, content):
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match=rf"^the ledger {path} cannot be read \(.*\); move it away and build again"):
+        Ledger(path)
+    assert path.read_bytes() == content

@@ -92,13 +92,20 @@ def test_recordings_that_are_not_there_are_told(tmp_path):
     "table",
     [
         pa.table({"model": ["fable"], "prompt": ["p"], "answer": ["{}"]}),
-        pa.table({"model": [1], "prompt": ["p"], "subject": ["s"], "answer": ["{}"]}),
+        pa.table({"model": ["fable"], "prompt": ["p"], "subject": ["s"], "answer": [{"a": 1}]}),
     ],
     ids=["a column is missing", "a column of another type"],
 )
 def test_a_table_of_another_form_is_told(write, table):
     with pytest.raises(BadInputError, match="is no Parquet file with the columns model, prompt, subject, answer"):
         Recorded(write(table), "fable")
+
+
+def test_columns_of_categories_are_texts_too(write, prompt, count, requests):
+    names = ["model", "prompt", "subject", "answer"]
+    columns = [pa.array(list(column)).dictionary_encode() for column in zip(*ROWS, strict=True)]
+    [outcome] = Model(Recorded(write(pa.table(columns, names=names)), "novel")).ask(prompt, requests(1), count)
+    assert outcome.answer == count(number=6)
 
 
 @pytest.mark.parametrize("content", [b"", b"model,prompt\n", b"PAR1 and so on PAR1"])

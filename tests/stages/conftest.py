@@ -34,6 +34,19 @@ class Settled:
 
 
 @pytest.fixture
+def given(given: Callable[..., Warehouse]) -> Callable[..., Warehouse]:
+    """Draw tables as everywhere; one that is drawn again takes the place of the one before."""
+
+    def draw(**drawings: str) -> Warehouse:
+        db = given()
+        for name in drawings:
+            db.execute(f"drop table if exists {name}")
+        return given(**drawings)
+
+    return draw
+
+
+@pytest.fixture
 def settle() -> Callable[..., Settled]:
     """Run a stage: `settle(db, users)`. Fails where an item is lost or the table breaks its contract.
 
@@ -51,9 +64,7 @@ def settle() -> Callable[..., Settled]:
         kept = db.sql("from settled").to_arrow_table().to_pylist()
         drops = db.sql(f"from staged where not ({where})").to_arrow_table().to_pylist()
         contract = contract_of(stage.__name__)
-        short = replace(
-            contract, min_rows=0, columns=tuple(replace(one, pattern=None) for one in contract.columns)
-        )
+        short = replace(contract, min_rows=0, columns=tuple(replace(one, pattern=None) for one in contract.columns))
         _, subjects = count_violations(db, "settled", short, name=stage.__name__)
         assert [f"{one.name} {broken}" for one in subjects for broken in one.violations] == []
         item = getattr(sys.modules[stage.__module__], "ITEM", None)
@@ -77,9 +88,7 @@ def source_of(tmp_path: Path) -> Callable[[Mapping[str, Any]], Source]:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".parquet":
-                pq.write_table(
-                    content if isinstance(content, pa.Table) else pa.Table.from_pylist(content), path
-                )
+                pq.write_table(content if isinstance(content, pa.Table) else pa.Table.from_pylist(content), path)
             elif isinstance(content, bytes):
                 path.write_bytes(content)
             else:

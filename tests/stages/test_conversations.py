@@ -52,7 +52,13 @@ def test_a_row_tells_who_when_how_long_and_where(made, talk):
 
     [row] = made({"a.jsonl": [record], "b.jsonl": b""}).rows
 
-    assert (row["messages"], row["rounds"], row["shard"], row["row"], row["source_row"]) == (5, 3, "a.jsonl", 0, "a.jsonl:0")
+    assert (row["messages"], row["rounds"], row["shard"], row["row"], row["source_row"]) == (
+        5,
+        3,
+        "a.jsonl",
+        0,
+        "a.jsonl:0",
+    )
     assert (row["conversation_hash"], row["chat_model"], row["ended_at"].isoformat()) == (
         *("h1", "gpt-4", "2023-04-09T00:02:53+00:00"),
     )
@@ -118,7 +124,7 @@ def test_a_parquet_row_whose_conversation_is_null_is_dropped(made, talk):
 
 
 def test_a_source_without_a_row_gives_no_row(made):
-    assert made({"a.jsonl": b""}) .rows == []
+    assert made({"a.jsonl": b""}).rows == []
 
 
 def test_a_secret_is_never_shown():

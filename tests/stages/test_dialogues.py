@@ -71,7 +71,14 @@ def test_a_user_dropped_for_its_sum_tells_the_sum(kept):
     drops = kept(unit="user", measure="rounds").drops
 
     details = {one["dialogue_id"]: one["drop_detail"] for one in drops if one["drop_detail"]}
-    assert details == {"d4": "4 rounds", "d5": "4 rounds", "d6": "250 rounds", "d7": "250 rounds", "d8": "3 rounds", "d9": "3 rounds"}
+    assert details == {
+        "d4": "4 rounds",
+        "d5": "4 rounds",
+        "d6": "250 rounds",
+        "d7": "250 rounds",
+        "d8": "3 rounds",
+        "d9": "3 rounds",
+    }
 
 
 def test_of_a_row_that_stands_three_times_the_first_is_kept(kept):

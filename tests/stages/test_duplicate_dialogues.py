@@ -15,7 +15,7 @@ def test_only_what_users_say_is_compared(given, settle):
         d1 | ua | 2023-01-01 00:00:00+00 | [{'role': user, 'text': plan a trip to Rome}, {'role': assistant, 'text': take the night train}]
         d2 | ub | 2023-01-02 00:00:00+00 | [{'role': user, 'text': plan a trip to Rome}, {'role': assistant, 'text': of course I can help}]
         d3 | uc | 2023-01-03 00:00:00+00 | [{'role': user, 'text': bake some bread now}, {'role': assistant, 'text': take the night train}]
-        """
+        """  # noqa: E501 # a drawn table
     )
 
     assert pairs(settle(db, duplicate_dialogues, **KNOBS)) == [("d1", "d2", "ua", "ub")]

@@ -74,7 +74,12 @@ def test_whatever_is_found_lies_within_a_message_of_the_user(messages, quotation
         ("STRASSE", "die Straße dort", "Straße", "normalised"),
         ("ＪＡＺＺ", "I play jazz", "jazz", "normalised"),
         ("live in Rome 😀", "I LIVE in Rome 😀 now", "LIVE in Rome 😀", "normalised"),
-        ("I moved ... to a village near Rome", "I moved last year to a village near Rome", "to a village near Rome", "piece"),
+        (
+            "I moved ... to a village near Rome",
+            "I moved last year to a village near Rome",
+            "to a village near Rome",
+            "piece",
+        ),
         ("nothing of it … to a village near Rome", "we went to a village near Rome", "to a village near Rome", "piece"),
     ],
 )

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from stages.draws import share
 from stages.fair_draws import ATTEMPTS, Pool, candidate_id, fair_lengths, fair_places, first_fair
 
 RULES = {
@@ -31,6 +32,17 @@ def test_places_are_within_their_pools_and_no_blind_rule_beats_chance(size, coun
     assert all(0 <= place < size for place in places)
     # 99 of 100 times blind choice finds no more.
     assert max(hits(pools, places).values()) <= binom.ppf(0.99, count, 1 / size)
+
+
+def test_a_first_draw_that_favours_a_blind_rule_is_drawn_anew():
+    batches = [[Pool(f"i{seed}-{number}", 3) for number in range(30)] for seed in range(200)]
+    bound = binom.ppf(0.99, 30, 1 / 3)
+    first = [[int(share("place", 0, pool.key) * pool.size) for pool in pools] for pools in batches]
+
+    drawn = [fair_places(pools) for pools in batches]
+
+    assert all(max(hits(pools, places).values()) <= bound for pools, places in zip(batches, drawn, strict=True))
+    assert any(max(hits(pools, places).values()) > bound for pools, places in zip(batches, first, strict=True))
 
 
 @given(st.lists(st.integers(1, 12), max_size=30))
@@ -77,11 +89,15 @@ def test_lengths_are_fair_while_the_longest_and_the_shortest_are_no_better_than_
 
 
 def test_the_first_fair_draw_is_taken():
-    assert first_fair(lambda attempt: attempt, lambda made: made >= 3) == 3
+    assert first_fair(lambda attempt: [attempt], lambda made: made >= [3]) == [3]
 
 
 def test_where_no_draw_is_fair_the_very_first_is_left_for_the_audit_to_find():
-    tried = []
+    judged: list[list[int]] = []
 
-    assert first_fair(lambda attempt: tried.append(attempt) or attempt, lambda made: False) == 0
-    assert tried == [*range(ATTEMPTS), 0]
+    def is_fair(made):
+        judged.append(made)
+        return False
+
+    assert first_fair(lambda attempt: [attempt], is_fair) == [0]
+    assert judged == [[attempt] for attempt in range(ATTEMPTS)]

@@ -1,4 +1,5 @@
 import random
+from typing import Any
 
 import pytest
 from datasketch import MinHash
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from stages.near_duplicates import jaccard, near_duplicates, pairs_table, shingles_of
 
-KNOBS = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
+KNOBS: dict[str, Any] = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
 WORDS = (
     *("user", "loves", "old", "maps", "of", "rivers", "and", "walks", "along", "them", "each", "spring", "with"),
     *("her", "brother", "who", "draws", "birds", "in", "a", "small", "green", "book", "that", "their", "father"),
@@ -28,7 +29,8 @@ def exact(one, other):
 
 def greedy(texts, threshold):
     """Keep each text that is like no kept one: (kept, member) of the others, by brute force."""
-    kept, pairs = [], []
+    kept: list[int] = []
+    pairs: list[tuple[int, int]] = []
     for position, text in enumerate(texts):
         likes = [(exact(texts[one], text), -one) for one in kept if exact(texts[one], text) >= threshold]
         if likes:
@@ -88,7 +90,9 @@ def test_thirty_memories_with_one_word_changed_each_do_not_chain():
 
 
 def test_fifty_prompts_of_one_template_are_each_like_the_first():
-    frame = "write a product description of about two hundred words for our new {} and end it with a question to the buyer"
+    frame = (
+        "write a product description of about two hundred words for our new {} and end it with a question to the buyer"
+    )
     texts = [frame.format(word) for word in (*NEW, *WORDS)[:50]]
 
     assert found(texts) == [(0, member) for member in range(1, 50)] == greedy(texts, 0.8)
@@ -103,7 +107,7 @@ def test_of_two_kept_texts_a_member_goes_to_the_one_that_it_is_most_like():
 
 def test_hardly_a_pair_at_the_threshold_is_missed():
     draw = random.Random(7)
-    pairs = []
+    pairs: list[list[str]] = []
     while len(pairs) < 200:
         words = draw.sample(WORDS, 20)
         changed = [*words]

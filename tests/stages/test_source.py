@@ -78,7 +78,9 @@ def test_a_missing_column_is_named(source_of, talk, column):
         shown(source_of({"b/1.parquet": [talk()], "b/2.parquet": [record]}))
 
 
-@pytest.mark.parametrize("conversation", ["hi", ["hi"], [{"role": "user", "text": "hi"}], [{"role": 1, "content": "hi"}]])
+@pytest.mark.parametrize(
+    "conversation", ["hi", ["hi"], [{"role": "user", "text": "hi"}], [{"role": 1, "content": "hi"}]]
+)
 def test_a_column_that_holds_no_messages_is_told(source_of, talk, conversation):
     with pytest.raises(BadInputError, match=r"a\.parquet: the column conversation is not a list of messages"):
         shown(source_of({"a.parquet": [talk(conversation=conversation)]}))

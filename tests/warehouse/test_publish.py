@@ -1,0 +1,197 @@
+import stat
+
+import duckdb
+import pytest
+
+from llm.ledger import Attempt, Ledger
+from warehouse import DamagedError, connect, publish
+
+TABLES = {
+    "memories": "memory_id varchar, label varchar, value varchar, evidence_text varchar, evidence_message integer",
+    "sample_memories": "memory_id varchar",
+    "gold_memories": "memory_id varchar",
+    "conversations": "dialogue_id varchar, conversation_hash varchar, shard varchar, row bigint, source_row varchar",
+    "dialogues": "dialogue_id varchar, source_row varchar",
+    "release_rows": "benchmark_id varchar, track varchar, split varchar, item_id varchar, memory_id varchar,"
+    " dialogue_id varchar, user_id varchar",
+}
+READ = """
+import duckdb
+db = duckdb.connect(sys.argv[1], read_only=True)
+print("reading", flush=True)
+sys.stdin.readline()
+print(db.execute("from a").fetchall(), flush=True)
+sys.stdin.readline()
+"""
+WRITE_AND_DIE = """
+import duckdb
+db = duckdb.connect(sys.argv[1])
+db.execute("pragma disable_checkpoint_on_shutdown")
+db.execute("create or replace table a as select 666 as x")
+print("written", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def calls():
+    ledger = Ledger()
+    ledger.add(Attempt("KEY", "fable", "a_stage", "s", "ok", "SECRET ANSWER", 11, 7, 0.5))
+    return ledger.table()
+
+
+@pytest.fixture
+def put(home, calls):
+    """Write a table `a` of one number into the warehouse, and publish."""
+
+    def do(number):
+        with connect(home.warehouse) as db:
+            db.execute(f"create or replace table a as select {number} as x")
+        publish(home, calls)
+
+    return do
+
+
+def fetch(home, sql):
+    with duckdb.connect(home.published, read_only=True) as db:
+        return db.execute(sql).fetchall()
+
+
+def names(home, kind):
+    return {name for (name,) in fetch(home, f"select {kind}_name from duckdb_{kind}s() where not internal")}
+
+
+def test_the_published_file_is_a_copy_with_the_calls(home, put):
+    put(1)
+    assert fetch(home, "from a") == [(1,)]
+    assert names(home, "table") == {"a", "builds", "dropped", "calls"}
+    assert fetch(home, "select model, status, prompt_tokens from calls") == [("fable", "ok", 11)]
+    assert b"SECRET" not in home.published.read_bytes()
+
+
+def test_the_published_file_is_for_reading(home, put):
+    for number in (1, 2):
+        put(number)
+        assert stat.S_IMODE(home.published.stat().st_mode) == 0o444
+        assert fetch(home, "from a") == [(number,)]
+
+
+def test_the_published_file_can_be_read_by_older_clients(home, put):
+    put(1)
+    [(tags,)] = fetch(home, "select tags::varchar from duckdb_databases() where database_name = 'alpsbench'")
+    assert "v1.2.0" in tags
+
+
+def test_nothing_else_is_left_behind(home, put):
+    put(1)
+    put(2)
+    assert [path.name for path in home.root.iterdir() if path.is_file()] == ["alpsbench.duckdb"]
+    assert [path.name for path in home.work.iterdir()] == ["warehouse.duckdb"]
+
+
+def test_the_warehouse_can_be_written_after_publishing(home, put):
+    put(1)
+    with connect(home.warehouse) as db:
+        db.execute("update a set x = 2")
+    assert fetch(home, "from a") == [(1,)]
+
+
+def test_a_reader_keeps_the_file_that_it_has_open(home, put, meanwhile):
+    put(1)
+    with meanwhile(READ, home.published) as reader:
+        put(2)
+        assert fetch(home, "from a") == [(2,)]
+        reader.go_on()
+        assert reader.stdout.readline() == "[(1,)]\n"
+
+
+def test_a_log_beside_the_published_file_is_not_replayed_into_the_next(home, put, meanwhile):
+    put(1)
+    home.published.chmod(0o644)
+    with meanwhile(WRITE_AND_DIE, home.published) as process:
+        process.kill()
+        process.wait()
+    log = home.published.with_name("alpsbench.duckdb.wal")
+    assert log.stat().st_size > 0
+    put(2)
+    assert not log.exists()
+    assert fetch(home, "from a") == [(2,)]
+
+
+def test_what_a_killed_publication_left_is_overwritten(home, put):
+    for name in ("published.partial", "published.partial.wal"):
+        (home.work / name).write_bytes(b"half")
+        (home.work / name).chmod(0o444)
+    put(1)
+    assert fetch(home, "from a") == [(1,)]
+
+
+def test_views_are_there_as_far_as_their_tables_are(home, put):
+    put(1)
+    assert names(home, "view") == {"funnel", "drop_reasons"}
+    with connect(home.warehouse) as db:
+        for name in ("memories", "sample_memories", "gold_memories"):
+            db.execute(f"create table {name} ({TABLES[name]})")
+    put(1)
+    assert names(home, "view") == {"funnel", "drop_reasons", "label_counts"}
+
+
+@pytest.fixture
+def full(home):
+    """A warehouse with all that the views read, and a few rows."""
+    with connect(home.warehouse) as db:
+        for name, columns in TABLES.items():
+            db.execute(f"create table {name} ({columns})")
+        db.execute("""
+            insert into builds values
+                ('memories', 2, 'f', ['dialogues'], 'candidates', 5, 3, 2, 1.239, 4, now()),
+                ('dialogues', 1, 'f', [], 'conversations', 9, 7, 2, 0.5, 0, now());
+            insert into dropped values
+                ('memories', 'c1', 'rejected', null), ('memories', 'c2', 'rejected', 'why'),
+                ('dialogues', 'd1', 'too_long', '300'), ('memories', 'c3', 'no_evidence', null);
+            insert into memories values
+                ('m1', 'Possessions/Pet', 'Has a dog', 'my dog', 0), ('m2', 'Possessions/Pet', 'Has a cat', 'cat', 2),
+                ('m3', 'UNMAPPED', 'Says hi', 'hi', 0);
+            insert into sample_memories values ('m1'), ('m3');
+            insert into gold_memories values ('m1');
+            insert into conversations values
+                ('d1', 'h1', '0.parquet', 7, '0.parquet:7'), ('d1', 'h1', '1.parquet', 3, '1.parquet:3');
+            insert into dialogues values ('d1', '1.parquet:3');
+            insert into release_rows values
+                ('task3_d9-1', 'task3_d9', 'dev', 'i1', 'm1', 'd1', 'u1'),
+                ('task1-1', 'task1', 'dev', 'i2', null, 'd1', 'u1');
+        """)
+    return home
+
+
+VIEWS = {
+    "funnel": [("dialogues", "conversations", 9, 7, 2, 0.5, 0), ("memories", "candidates", 5, 3, 2, 1.24, 4)],
+    "drop_reasons": [
+        ("dialogues", "too_long", 1, "300"),
+        ("memories", "rejected", 2, "why"),
+        ("memories", "no_evidence", 1, None),
+    ],
+    "label_counts": [("Possessions/Pet", 2, 1, 1), ("UNMAPPED", 1, 1, 0)],
+    "trace": [
+        ("task1-1", "task1", "dev", "i2", None, None, None, None, "d1", "h1", "u1", "1.parquet", 3),
+        ("task3_d9-1", "task3_d9", "dev", "i1", "m1", "Has a dog", "my dog", 0, "d1", "h1", "u1", "1.parquet", 3),
+    ],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_shows_what_a_person_wants_first(full, calls, view):
+    publish(full, calls)
+    assert names(full, "view") >= VIEWS.keys()
+    assert fetch(full, f"from {view}") == VIEWS[view]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all, " * 1000])
+def test_a_damaged_warehouse_is_told_and_the_published_file_stands(home, put, calls, damage):
+    put(1)
+    with home.warehouse.open("r+b") as file:
+        file.truncate(4096 if not damage else 0)
+        file.write(damage or b"\xff" * 4096)
+    with pytest.raises(DamagedError, match="remove it and its .wal, and build again"):
+        publish(home, calls)
+    assert fetch(home, "from a") == [(1,)]
