@@ -14,6 +14,7 @@ from warehouse import BadInputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+Kind = Literal["extraction", "update", "retrieval", "PA", "PF_general", "PF_interaction", "VRA", "CF", "EI"]
 ROLES = ("extractor", "validator", "generator", "auditor", "judge")
 
 
@@ -96,8 +97,8 @@ class Targets(Part):
     """What may be a target, and how many of a kind (EI: of a language) or of a label within it."""
 
     minimum_confidence: Share = 0.65
-    label_caps: dict[str, int] = {"PA": 55, "CF": 100}
-    caps: dict[str, int] = {"PF_interaction": 250, "VRA": 500, "EI": 500}
+    label_caps: dict[Kind, Count] = {"PA": 55, "CF": 100}
+    caps: dict[Kind, Count] = {"PF_interaction": 250, "VRA": 500, "EI": 500}
 
 
 class Retrieval(Part):

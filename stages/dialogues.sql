@@ -1,4 +1,4 @@
--- Lengths are decided on `conversations`, so that only the texts of what is kept are read.
+-- Lengths are decided on `conversations`; only what is kept is joined with its text.
 with measured as (
     select *, if($measure = 'messages', messages, rounds) as length
     from conversations
@@ -41,5 +41,5 @@ select
     drop_reason,
     drop_detail
 from decided
-left join bodies using (shard, row)
+left join bodies on drop_reason is null and bodies.shard = decided.shard and bodies.row = decided.row
 order by dialogue_id, source_row

@@ -7,8 +7,9 @@ from pathlib import Path
 import duckdb
 from duckdb import ConstantExpression, SQLExpression
 
+import stages.json_lines
 from stages.json_lines import parquet_of
-from warehouse import BadInputError, Relation, Warehouse
+from warehouse import BadInputError, Relation, Warehouse, sha256_of
 
 NEEDED = ("conversation_hash", "model", "timestamp", "conversation", "hashed_ip")
 OPTIONAL = {"language": "varchar", "country": "varchar", "toxic": "boolean", "redacted": "boolean"}
@@ -16,6 +17,10 @@ MESSAGES = """
     list_transform(conversation, lambda m: struct_pack(role := m.role, content := m.content)) as conversation
 """
 SUFFIXES = (".parquet", ".jsonl")
+
+
+# Lines are converted anew when the code that reads them changes.
+READER = sha256_of(Path(stages.json_lines.__file__))[:12]
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Source:
     def _scan(self, db: Warehouse, shard: Shard) -> Relation:
         path = shard.path
         if path.suffix == ".jsonl":
-            path = parquet_of(path, self.scratch / f"{shard.sha256}.parquet")
+            path = parquet_of(path, self.scratch / f"{shard.sha256}-{READER}.parquet")
         columns = _columns(db, path, shard.name)
         texts = [
             "file_row_number as row",

@@ -11,11 +11,12 @@ from stages.beside import beside
 from stages.draws import digest
 from stages.fair_draws import Pool, candidate_id, fair_places
 from stages.item import Item
-from stages.taxonomy import UNMAPPED, confidence_of, label_of, type_of
+from stages.taxonomy import CONFIDENCES, REJECTED, UNMAPPED, confidence_of, label_of, type_of
 from warehouse import Warehouse
 
 PROMPT = Prompt("update_items", beside(__file__, ".prompt.md"))
 ITEM = Item("targets", "target_id", "kind = 'update'")
+LOWEST = min(one for one in CONFIDENCES if one != REJECTED)
 MESSAGE = pa.struct([("role", pa.string()), ("text", pa.string())])
 MEMORY = pa.struct(
     [
@@ -106,7 +107,7 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
         }
         if outcome.answer is None:
             made: dict[str, Any] = {"drop_reason": outcome.status, "drop_detail": outcome.detail}
-        elif fault := next(faults_of(outcome.answer, noise_turns), None):
+        elif fault := next(faults_of(outcome.answer, noise_turns, [one["value"] for one in found]), None):
             made = {"drop_reason": fault}
         else:
             changed = next(one for one in found if one["memory_id"] == memory_id)
@@ -122,12 +123,16 @@ def _without_repeats(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, An
     """Drop what has the same memories after as an earlier item: gold of one split would stand in another."""
     seen: set[frozenset[str]] = set()
     for record in records:
-        state = frozenset(" ".join(one["value"].casefold().split()) for one in record.get("answer", ()))
+        state = frozenset(_plain(one["value"]) for one in record.get("answer", ()))
         if state in seen:
             record["drop_reason"] = "state_of_another_item"
         elif state:
             seen.add(state)
         yield record
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def item_id_of(target_id: str) -> str:
@@ -142,8 +147,9 @@ def _request(memory_id: str, language: str, found: Sequence[Mapping[str, Any]], 
     return Request(memory_id, shown)
 
 
-def faults_of(segments: Segments, noise_turns: int) -> Iterator[str]:
-    """Say what is wrong with generated pieces, if anything."""
+def faults_of(segments: Segments, noise_turns: int, known: Sequence[str]) -> Iterator[str]:
+    """Say what is wrong with generated pieces, if anything; `known` are the values of the memories before."""
+    before = {_plain(value) for value in known}
     if len(segments.noise) != noise_turns:
         yield "wrong_number_of_noise_turns"
     for piece in (segments.update, segments.conflict):
@@ -153,6 +159,10 @@ def faults_of(segments: Segments, noise_turns: int) -> Iterator[str]:
             yield "evidence_not_in_new_dialogue"
         if not piece.memory.value.strip():
             yield "empty_value"
+        if _plain(piece.memory.value) in before:
+            yield "nothing_new"
+        if piece.memory.confidence < LOWEST:
+            yield "confidence_too_low"
         if type_of(piece.memory.type) is None:
             yield "unknown_type"
 

@@ -112,7 +112,7 @@ def _rule_set(language: str) -> RuleSet:
         requests=tuple(rule for rule in rules if rule.is_request),
         openings={
             name: re.compile(_expand(f"<{name}>", table["macros"]), re.IGNORECASE)
-            for name in {rule.opening for rule in rules} - {None}
+            for name in {rule.opening for rule in rules if rule.opening is not None}
         },
     )
 
