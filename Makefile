@@ -18,7 +18,7 @@ benchmark: install
 	$(BIN)/alpsbench build --source sample
 
 test: install
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --durations 12
 
 check: install
 	$(BIN)/ruff check .
@@ -37,6 +37,7 @@ lock:
 bench: install
 	$(BIN)/python bench/kills.py
 	$(BIN)/python bench/build.py
+	$(BIN)/python bench/offline.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -6,7 +6,6 @@ no status, and their index nothing at all. So what is fetched is taken out, and 
 
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -22,19 +21,23 @@ FETCHED = re.compile(r"<(script|style|footer|title)\b.*?</\1>|<(?:link|img)\b[^>
 def write_docs(reports: Mapping[str, Report], folder: Path) -> Path:
     """Write the Data Docs of these tables, in this order, in place of those before; give their index page.
 
-    They are written beside `folder` and then swapped in, so that it never holds half of them.
+    They are written beside `folder` and then swapped in, so that it never holds half of them; one process at a time.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
-        site = Path(beside, "new")
+    beside = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed
+    beside.mkdir(parents=True)
+    try:
+        site = beside / "new"
         pages = build_site(reports.values(), site)
         shutil.rmtree(site / "static")
         for page in site.rglob("*.html"):
             page.write_text(_self_contained(page.read_text(encoding="utf-8"), page.stem), encoding="utf-8")
         (site / "index.html").write_text(_index(reports, pages), encoding="utf-8")
         if folder.exists():
-            folder.rename(Path(beside, "old"))
+            folder.rename(beside / "old")
         site.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
     return folder / "index.html"
 
 

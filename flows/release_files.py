@@ -117,18 +117,14 @@ def _hashes(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def is_released(home: Home, version: str, fingerprint: str) -> bool:
+def is_released(home: Home, version: str, fingerprint: str, tracks: Sequence[Track]) -> bool:
     """Say whether this very release stands in its place, every byte of it.
 
     A version made of other things does not count; whether it may be replaced is for the caller to say.
     """
-    place = home.releases / version
+    public, sealed = home.releases / version / "public", home.releases / version / "sealed"
     try:
-        manifest = json.loads((place / "public" / "manifest.json").read_text(encoding="utf-8"))
+        manifest = json.loads((public / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return bool(
-        manifest.get("fingerprint") == fingerprint
-        and manifest.get("public") == _hashes(place / "public")
-        and manifest.get("sealed") == _hashes(place / "sealed")
-    )
+    return bool(manifest == manifest_of(public, sealed, version, fingerprint, tracks))

@@ -118,7 +118,8 @@ def run(job: Job, watcher: Watcher) -> Plan:
         AlpsbenchError: something that the user can act on; what was built before stays.
     """
     plan = plan_of(job)
-    released = plan.fingerprint is None or is_released(job.home, job.version, plan.fingerprint)
+    tracks = tracks_of(job.recipe.retrieval.distractors)
+    released = plan.fingerprint is None or is_released(job.home, job.version, plan.fingerprint, tracks)
     if plan.fingerprint and not released and job.version != DRAFT_VERSION:
         refuse_to_replace(job)
     builder = Builder(job.home, plan.steps, watcher, job.until)
