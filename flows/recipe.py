@@ -14,7 +14,6 @@ from warehouse import BadInputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
-Kind = Literal["extraction", "update", "retrieval", "PA", "PF_general", "PF_interaction", "VRA", "CF", "EI"]
 ROLES = ("extractor", "validator", "generator", "auditor", "judge")
 
 
@@ -93,12 +92,36 @@ class Splits(Part):
         return {"examples": self.examples, "dev": self.dev, "validation": self.validation, "test": self.test}
 
 
+class Caps(Part):
+    """How many targets a kind may have at the most; EI, of each language. Kinds without a number have no cap."""
+
+    extraction: Count | None = None
+    update: Count | None = None
+    retrieval: Count | None = None
+    PA: Count | None = None
+    PF_general: Count | None = None
+    PF_interaction: Count | None = 250
+    VRA: Count | None = 500
+    CF: Count | None = None
+    EI: Count | None = 500
+
+
+class LabelCaps(Part):
+    """How many targets each label may have at the most within a kind."""
+
+    PA: Count | None = 55
+    PF_general: Count | None = None
+    VRA: Count | None = None
+    CF: Count | None = 100
+    EI: Count | None = None
+
+
 class Targets(Part):
-    """What may be a target, and how many of a kind (EI: of a language) or of a label within it."""
+    """What may be a target, and how many."""
 
     minimum_confidence: Share = 0.65
-    label_caps: dict[Kind, Count] = {"PA": 55, "CF": 100}
-    caps: dict[Kind, Count] = {"PF_interaction": 250, "VRA": 500, "EI": 500}
+    label_caps: LabelCaps = LabelCaps()
+    caps: Caps = Caps()
 
 
 class Retrieval(Part):
@@ -206,4 +229,4 @@ def _suggestion(place: Sequence[int | str]) -> str:
 
 def recipe_text(recipe: Recipe) -> str:
     """Return a recipe as TOML, every knob written out."""
-    return tomli_w.dumps(recipe.model_dump(mode="json"))
+    return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))

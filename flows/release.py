@@ -36,7 +36,13 @@ def construct(
         extraction_share=recipe.splits.extraction_share,
         bank_memories=round(recipe.splits.bank_factor * max(sizes)),
     )
-    aims = build(targets, sampled, placed, gold, checked, alike, **dict(recipe.targets))
+    aims = build(
+        targets,
+        *(sampled, placed, gold, checked, alike),
+        minimum_confidence=recipe.targets.minimum_confidence,
+        label_caps=recipe.targets.label_caps.model_dump(exclude_none=True),
+        caps=recipe.targets.caps.model_dump(exclude_none=True),
+    )
     extraction = build(extraction_items, aims, kept, gold)
     update = build(update_items, aims, gold, generator=models["generator"], noise_turns=recipe.updates.noise_turns)
     drafts = build(

@@ -127,6 +127,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
         with suppress(Reached):
             walk(job, builder)
         return plan
+    job.source.check()
     from flows.prefect_server import serving
 
     if not job.home.published.exists():

@@ -9,7 +9,7 @@ from duckdb import ConstantExpression, SQLExpression
 
 import stages.json_lines
 from stages.json_lines import parquet_of
-from warehouse import BadInputError, Relation, Warehouse, sha256_of
+from warehouse import BadInputError, Relation, Warehouse, connect, sha256_of
 
 NEEDED = ("conversation_hash", "model", "timestamp", "conversation", "hashed_ip")
 OPTIONAL = {"language": "varchar", "country": "varchar", "toxic": "boolean", "redacted": "boolean"}
@@ -44,6 +44,17 @@ class Source:
     def identity(self) -> list[tuple[str, int, str]]:
         """What the source is, wherever it lies: name, size and SHA-256 of each shard."""
         return [(shard.name, shard.size, shard.sha256) for shard in self.shards]
+
+    def check(self) -> None:
+        """Look at the columns of the Parquet shards, which takes no time, before anything else is done.
+
+        Raises:
+            BadInputError: a Parquet file lacks needed columns, or is no Parquet file.
+        """
+        with connect() as db:
+            for shard in self.shards:
+                if shard.path.suffix == ".parquet":
+                    _columns(db, shard.path, shard.name)
 
     def show(self, db: Warehouse) -> None:
         """Make every row of every shard readable as `source_rows`, one conversation a row.

@@ -117,14 +117,14 @@ def test_set_takes_a_bare_word_as_a_text(text, name):
     assert read_recipe(None, [f"models.judge.name={text}"]).models.judge.name == name
 
 
-def test_set_takes_numbers_lists_and_tables():
-    changes = ["samples.limit=9", "retrieval.distractors=[1, 2, 3, 4, 5]", "targets.caps={VRA = 3}"]
+def test_set_takes_numbers_and_lists_and_leaves_the_neighbours_of_a_knob_alone():
+    changes = ["samples.limit=9", "retrieval.distractors=[1, 2, 3, 4, 5]", "targets.caps.VRA=3"]
 
     recipe = read_recipe(None, changes)
 
     assert recipe.samples.limit == 9
     assert recipe.retrieval.distractors == (1, 2, 3, 4, 5)
-    assert recipe.targets.caps == {"VRA": 3}
+    assert (recipe.targets.caps.VRA, recipe.targets.caps.EI) == (3, 500)
 
 
 def test_set_wins_over_the_file_and_the_last_one_over_those_before(tmp_path):
