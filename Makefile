@@ -33,7 +33,7 @@ lock:
 	mv $@.partial requirements.lock
 	rm uv.lock
 
-# What takes long and needs a quiet machine: not run in CI.
+# Measures: kills in every stage, the whole build, the offline rules. Takes some 20 minutes.
 bench: install
 	$(BIN)/python bench/kills.py
 	$(BIN)/python bench/build.py

@@ -1,6 +1,6 @@
 """Scores the offline rules on task 1: real dialogues against the memories that annotators kept.
 
-Prints the mean over sessions of the matching score, the same against another session's gold (the level of
+Prints the mean over dialogues of the matching score, the same against another dialogue's gold (the level of
 chance), and the same for the recorded answers of a language model.
 """
 
@@ -36,7 +36,7 @@ def main() -> None:
         found[model] = {session: recorded(answers.get(subject)) for session, subject, _ in sessions}
     order = sorted(session for session, *_ in sessions)
     others = dict(zip(order, [*order[1:], order[0]], strict=True))
-    print(f"{'model':20} {'score':>6} {'chance':>7} {'items':>6}   mean over {len(order):,} sessions")
+    print(f"{'model':20} {'score':>6} {'chance':>7} {'items':>6}   mean over {len(order):,} dialogues")
     for model, memories in found.items():
         score = mean(match(memories[session], gold[session]).score for session in order)
         chance = mean(match(memories[session], gold[others[session]]).score for session in order)

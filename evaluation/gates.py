@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.leaks import Limits, lexical_leak
+from evaluation.recurrence import recurrence_gates
 from evaluation.released import Release, Row
 from evaluation.shortcuts import shortcut_gates
 from evaluation.tracks import HELD_OUT, Track
@@ -28,12 +29,16 @@ INPUTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What the gates are told beside the files: the items of the warehouse, the leak limits, who made what."""
+    """What the gates are told beside the files; None stands for what is not known.
+
+    `item_ids` are the items of the warehouse, `verified_share` the share (0 to 1) of gold that people verified,
+    `auditor_leaks` the items whose query an auditor that is a model found leaking.
+    """
 
     item_ids: frozenset[str] | None
     limits: Limits
     verified_share: float | None
-    auditor_is_rules: bool
+    auditor_leaks: frozenset[str] | None
 
 
 def audit(release: Release, facts: Facts) -> list[Gate]:
@@ -41,11 +46,13 @@ def audit(release: Release, facts: Facts) -> list[Gate]:
     return [
         *unique_ids(release),
         *shortcut_gates(release),
+        *recurrence_gates(release),
         envelope_only(release),
         gold_is_hidden(release),
         *splits_are_disjoint(release),
         no_lexical_leak(release, facts),
         *items_are_conserved(release, facts),
+        no_leak_found_by_auditor(release, facts),
         *unmeasured(facts),
     ]
 
@@ -185,10 +192,16 @@ def items_are_conserved(release: Release, facts: Facts) -> Iterator[Gate]:
         yield counted("items_conserved", facts.item_ids ^ released, len(facts.item_ids))
 
 
+def no_leak_found_by_auditor(release: Release, facts: Facts) -> Gate:
+    """The auditor, where it is a model whose verdicts are known, quotes no leak from a query."""
+    if facts.auditor_leaks is None:
+        return not_measured("no_leak_found_by_auditor", "rules, not a model, looked at the queries")
+    leaking = (row["benchmark_id"] for row in release.key.values() if row["item_id"] in facts.auditor_leaks)
+    return counted("no_leak_found_by_auditor", leaking, len(release.key))
+
+
 def unmeasured(facts: Facts) -> Iterator[Gate]:
     """Questions that need judgement, which rules do not have."""
-    if facts.auditor_is_rules:
-        yield not_measured("no_leak_found_by_auditor", "the auditor is rules, not a model")
     yield not_measured("not_guessable_without_memory", "needs a judge that answers without the memory")
     yield not_measured("answer_depends_on_memory", "needs a judge that answers with and without the memory")
     if facts.verified_share is not None and facts.verified_share < 1:

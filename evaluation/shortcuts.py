@@ -1,9 +1,10 @@
 """Rules that pick an answer without reading: none may find the gold more often than chance would."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -15,24 +16,30 @@ from evaluation.verdicts import TOLD, Gate
 CONFIDENCE = 0.99
 """The level of the upper bound of chance."""
 Candidate = Mapping[str, Any]
-Shortcut = Callable[[Sequence[Candidate]], int]
+Shortcut = Callable[[Sequence[Candidate]], Sequence[int]]
+"""Gives the places of the candidates that a rule likes best: one, or several that it cannot tell apart."""
+Question = tuple[str, Sequence[Candidate], str]
+"""The benchmark_id of a row, its candidates, and the id of the right one."""
 
 
-def _extreme(measure: Callable[[Candidate], Any], pick: Callable[..., Any]) -> Shortcut:
-    def shortcut(candidates: Sequence[Candidate]) -> int:
-        found: int = pick(range(len(candidates)), key=lambda place: measure(candidates[place]))
-        return found
+def extreme(measure: Callable[[Candidate], Any], pick: Callable[..., Any]) -> Shortcut:
+    """Return the rule that picks the candidates with the least (`min`) or the greatest (`max`) measure."""
+
+    def shortcut(candidates: Sequence[Candidate]) -> Sequence[int]:
+        measures = [measure(one) for one in candidates]
+        best = pick(measures)
+        return [place for place, measured in enumerate(measures) if measured == best]
 
     return shortcut
 
 
 SHORTCUTS: Mapping[str, Shortcut] = {
-    "smallest_id": _extreme(lambda one: one["memory_id"], min),
-    "largest_id": _extreme(lambda one: one["memory_id"], max),
-    "first_position": lambda candidates: 0,
-    "last_position": lambda candidates: len(candidates) - 1,
-    "shortest_value": _extreme(lambda one: len(one["value"]), min),
-    "longest_value": _extreme(lambda one: len(one["value"]), max),
+    "smallest_id": extreme(lambda one: one["memory_id"], min),
+    "largest_id": extreme(lambda one: one["memory_id"], max),
+    "first_position": lambda candidates: [0],
+    "last_position": lambda candidates: [len(candidates) - 1],
+    "shortest_value": extreme(lambda one: len(one["value"]), min),
+    "longest_value": extreme(lambda one: len(one["value"]), max),
 }
 
 
@@ -41,20 +48,20 @@ def shortcut_gates(release: Release) -> Iterator[Gate]:
     for track in release.tracks:
         if track.task not in ("task2", "task3"):
             continue
-        rows = [row for split in _splits(release) for row in _questions(release, split, track)]
+        rows = [row for split in _splits(release) for row in questions(release, split, track)]
         shortcuts = {**SHORTCUTS, "smallest_id_that_occurs_once": _ids_that_occur_once(rows)}
         for name, shortcut in shortcuts.items():
             # Task 2 shows all memories of a sample: their lengths are not drawn, and are part of the task.
             if track.task == "task3" or not name.endswith("_value"):
-                yield _judged(name, track, shortcut, rows)
+                yield judged(name, track, shortcut, rows)
 
 
 def _splits(release: Release) -> Sequence[str]:
     return sorted({split for split, _ in release.places()})
 
 
-def _questions(release: Release, split: str, track: Track) -> Iterator[tuple[str, Sequence[Candidate], str]]:
-    """Give id, candidates and the id of the right one; in task 2 that is the memory which will change."""
+def questions(release: Release, split: str, track: Track) -> Iterator[Question]:
+    """Give the rows of a track that ask to choose; in task 2 the right one is the memory which will change."""
     gold = {row["benchmark_id"]: row["gold"] for row in release.references(split, track)}
     for row in release.inputs(split, track):
         answer = gold.get(row["benchmark_id"])
@@ -67,29 +74,37 @@ def _questions(release: Release, split: str, track: Track) -> Iterator[tuple[str
             yield row["benchmark_id"], row["input"]["memory"], changed.removesuffix("_updated")
 
 
-def _ids_that_occur_once(rows: Sequence[tuple[str, Sequence[Candidate], str]]) -> Shortcut:
+def _ids_that_occur_once(rows: Sequence[Question]) -> Shortcut:
     times = Counter(one["memory_id"] for _, candidates, _ in rows for one in candidates)
 
-    def shortcut(candidates: Sequence[Candidate]) -> int:
+    def shortcut(candidates: Sequence[Candidate]) -> Sequence[int]:
         order = sorted(range(len(candidates)), key=lambda place: candidates[place]["memory_id"])
-        return next((place for place in order if times[candidates[place]["memory_id"]] == 1), order[0])
+        return [next((place for place in order if times[candidates[place]["memory_id"]] == 1), order[0])]
 
     return shortcut
 
 
-def _judged(name: str, track: Track, shortcut: Shortcut, rows: Sequence[tuple[str, Sequence[Candidate], str]]) -> Gate:
-    hits = [
-        benchmark_id for benchmark_id, candidates, gold in rows if candidates[shortcut(candidates)]["memory_id"] == gold
-    ]
-    chances = [1 / len(candidates) for _, candidates, _ in rows]
-    bound = upper_bound(chances)
-    chance = sum(chances) / len(chances) if chances else None
-    verdict: Literal["passed", "failed"] = "passed" if len(hits) <= bound else "failed"
-    told = tuple(sorted(hits)[:TOLD]) if verdict == "failed" else ()
+def judged(name: str, track: Track, shortcut: Shortcut, rows: Sequence[Question]) -> Gate:
+    """Compare how often a rule finds the right candidate with the upper bound of chance.
+
+    Among several that it likes best a rule chooses blindly: the right one among n of them is the nth part of a hit.
+    """
+    hits, told = 0.0, []
+    for benchmark_id, candidates, gold in rows:
+        liked = [candidates[place]["memory_id"] for place in shortcut(candidates)]
+        if gold in liked:
+            hits += 1 / len(liked)
+            if len(liked) < len(candidates):
+                told.append(benchmark_id)
     gate = f"shortcut_{name}"
     if not rows:
         return Gate(gate, track.name, "not_measured", of=0, detail="the track has no rows")
-    return Gate(gate, track.name, verdict, len(hits), bound, len(rows), chance, None, told)
+    chances = [1 / len(candidates) for _, candidates, _ in rows]
+    bound, chance = upper_bound(chances), sum(chances) / len(chances)
+    figure = math.ceil(hits - 1e-9)
+    if figure <= bound:
+        return Gate(gate, track.name, "passed", figure, bound, len(rows), chance)
+    return Gate(gate, track.name, "failed", figure, bound, len(rows), chance, None, tuple(sorted(told)[:TOLD]))
 
 
 def upper_bound(chances: Sequence[float]) -> int:

@@ -63,6 +63,11 @@ class Report:
         fields = json.loads(text)
         return cls(**fields | {"failures": tuple(fields["failures"]), "results": tuple(fields["results"])})
 
+    def raise_if_broken(self) -> None:
+        """Raise ContractError where the table breaks its contract."""
+        if not self.passed:
+            raise ContractError(self)
+
 
 class ContractError(AlpsbenchError):
     """A table breaks its contract; `report` has all that was found."""
@@ -74,18 +79,6 @@ class ContractError(AlpsbenchError):
         more = (f"and {len(untold)} more",) if untold else ()
         super().__init__(f"contract broken: {'; '.join((*told, *more))}")
         self.report = report
-
-
-def check_or_fail(db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None) -> Report:
-    """Check a table as `check` does.
-
-    Raises:
-        ContractError: The table breaks its contract.
-    """
-    report = check(db, table, contract, name=name)
-    if not report.passed:
-        raise ContractError(report)
-    return report
 
 
 def check(db: duckdb.DuckDBPyConnection, table: str, contract: Contract, *, name: str | None = None) -> Report:

@@ -11,6 +11,7 @@ CONTRACT = Contract(
         an_id("kept_user_id", "u", "The user of the kept one."),
         an_id("member_user_id", "u", "The user of the near-duplicate."),
         Column("jaccard", "DOUBLE", between=(0, 1), about="Exact similarity of their sets of character n-grams."),
+        Column("like_user_ids", "VARCHAR[]", about="The users of all kept ones that it is like."),
     ),
     min_rows=0,
     rules=(

@@ -12,7 +12,7 @@ CONTRACT = Contract(
         split(),
         memory_id(unique=True),
         Column("query", about="What the user asks."),
-        Column("distractor_ids", "VARCHAR[]", about="Memories of the bank; a smaller pool shows the first of them."),
+        Column("distractor_ids", "VARCHAR[]", about="Memories of others; a smaller pool shows the first of them."),
         Column("places", "INTEGER[]", about="Where the target stands in each pool, smallest first, from 0."),
     ),
     rules=(
@@ -21,9 +21,18 @@ CONTRACT = Contract(
         Rule("all pools are of one size",
              "select item_id from retrieval_items "
              "where len(distractor_ids) <> (select max(len(distractor_ids)) from retrieval_items)"),
-        Rule("distractors come out of the bank", """
-            select item_id from (select item_id, unnest(distractor_ids) as memory_id from retrieval_items)
-            join memories using (memory_id) join splits using (user_id) where split <> 'bank'
+        Rule("no distractor of a held-out pool stands in a public one", """
+            select any_value(item_id) as item_id
+            from (select item_id, split, unnest(distractor_ids) as memory_id from retrieval_items)
+            group by memory_id having bool_or(split = 'test') and bool_or(split <> 'test')
+        """),
+        Rule("no memory of the target's own group", """
+            select item_id
+            from (select item_id, user_id, unnest(distractor_ids) as distractor_id from retrieval_items) as pools
+            join memories on memory_id = distractor_id
+            join splits as target on target.user_id = pools.user_id
+            join splits as other on other.user_id = memories.user_id
+            where target.group_id = other.group_id
         """),
     ),
 )  # fmt: skip

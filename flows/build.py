@@ -2,19 +2,21 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
-from expectations.check import check_or_fail
+from expectations.check import check
 from expectations.contract import contract_of
 from flows.fingerprint import fingerprint
 from llm.gateway import Model
 from stages.item import Item
-from warehouse import AlpsbenchError, Home, Relation, Table, Warehouse, connect, copied, only
+from stages.source import Source
+from warehouse import AlpsbenchError, BadInputError, Home, Relation, Table, Warehouse, connect, copied, only
 
 Made: TypeAlias = Relation | pa.Table
 Stage = Callable[..., Made]
@@ -134,7 +136,8 @@ class Builder:
                 made = stage(db, **knobs)
         with connect(self.home.warehouse) as db, only(db, names) as (transaction, main):
             swap = Swap(transaction, main, name, item_of(stage))
-            swap.put(stage(transaction, **knobs) if made is None else made)
+            with reading(knobs):
+                swap.put(stage(transaction, **knobs) if made is None else made)
             rows, dropped, items_in = swap.settle(self.home)
             seconds, calls = time.monotonic() - started, sum(model.calls for model in models)
             transaction.execute(
@@ -143,6 +146,24 @@ class Builder:
                  items_in, rows, dropped, seconds, calls],
             )  # fmt: skip
         self.watcher.finished(name, rows, dropped, seconds)
+
+
+@contextmanager
+def reading(knobs: Mapping[str, Any]) -> Iterator[None]:
+    """Tell of a source that turns out to be damaged while it is read.
+
+    Raises:
+        BadInputError: a shard cannot be read to its end; it names the shard.
+    """
+    try:
+        yield
+    except duckdb.Error:
+        for knob in knobs.values():
+            if isinstance(knob, Source) and (name := knob.damaged()):
+                raise BadInputError(
+                    f"{name} cannot be read to its end: it is damaged, or holds text that is not UTF-8"
+                ) from None
+        raise
 
 
 def item_of(stage: Stage) -> Item | None:
@@ -195,7 +216,8 @@ class Swap:
         rows: int = self.transaction.execute(f"select count(*) from {table}").fetchall()[0][0]
         if dropped and not rows and contract.min_rows:
             raise NothingLeftError(f"nothing is left for the table {self.name}: {self._reasons()}")
-        report = check_or_fail(self.transaction, table, contract)
+        report = check(self.transaction, table, contract)
+        report.raise_if_broken()
         home.reports.mkdir(exist_ok=True)
         (home.reports / f"{self.name}.json").write_text(report.to_json(), encoding="utf-8")
         return rows, dropped, items_in

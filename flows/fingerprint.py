@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("annotation", "evaluation", "expectations", "llm", "stages")
 # Plumbing: what passes through it counts by the knobs, not by how it is carried.
 PLUMBING = ("llm.gateway", "llm.ledger", "llm.errors", "expectations.contract", "stages.beside")
+
+# Another version of these may give other rows.
+LIBRARIES = {
+    "datasketch": "datasketch",
+    "py3langid": "py3langid",
+    "rensa": "rensa",
+    "Stemmer": "pystemmer",
+    "stopwordsiso": "stopwordsiso",
+}
 
 
 def fingerprint(stage: Callable[..., object], reads: Sequence[Table], knobs: Mapping[str, Any]) -> str:
@@ -39,8 +49,13 @@ def fingerprint(stage: Callable[..., object], reads: Sequence[Table], knobs: Map
 
 
 def code_of(module: Path) -> list[str]:
-    """Return digests of a module's files and of those of the project's modules that it names, in turn."""
-    return [_digest(file) for file in sorted(_files(module))]
+    """Return digests of a module's files and of those of the project's modules that it names, in turn.
+
+    And the versions of the libraries among them that decide what a table holds.
+    """
+    files = sorted(_files(module))
+    libraries = {name for file in files if file.suffix == ".py" for name in _libraries(file)}
+    return [*map(_digest, files), *(f"{name} {version(LIBRARIES[name])}" for name in sorted(libraries))]
 
 
 def _files(module: Path) -> set[Path]:
@@ -51,6 +66,13 @@ def _files(module: Path) -> set[Path]:
             found |= {path, *path.parent.glob(f"{path.stem}.*")}
             todo += _named(path)
     return {path for path in found if path.is_file()}
+
+
+@cache
+def _libraries(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {name.split(".")[0] for node in ast.walk(tree) for name in _imports(node)}
+    return frozenset(names & LIBRARIES.keys())
 
 
 @cache

@@ -88,7 +88,7 @@ def show_audit(console: Console, home: Home, version: str) -> None:
         item_ids=None,
         limits=recipe.leaks.limits,
         verified_share=None,
-        auditor_is_rules=recipe.models.auditor.name == "offline",
+        auditor_leaks=None,
     )
     gates = audit(release, facts)
     console.print(_gates(gates))

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from dotenv import dotenv_values
+
 from flows.recipe import ROLES, Recipe
 from flows.settings import Settings
 from llm.catalogue import entry_of
@@ -15,17 +17,26 @@ from llm.served import Served
 from warehouse import BadInputError
 
 RECORDED = "recorded:"
+BUILDERS = ("extractor", "validator", "generator", "auditor")
+"""The roles that a build asks."""
 
 
 def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, Model]:
     """Return the model of each role; roles with the same name share one provider.
 
     Raises:
-        BadInputError: a recording that cannot be read.
-        ModelError: a name that no catalogue knows, or a key that is not set.
+        BadInputError: a recording that cannot be read, or a key that is not set.
+        ModelError: a name that no catalogue knows.
     """
-    providers = {name: _provider(name, settings) for name in names_of(recipe).values()}
-    return {role: Model(providers[name], ledger) for role, name in names_of(recipe).items()}
+    names = names_of(recipe)
+    providers = {name: _provider(name, settings) for name in names.values()}
+    for role in BUILDERS:
+        provider = providers[names[role]]
+        if isinstance(provider, Served) and provider.entry.key_variable and not provider.key:
+            raise BadInputError(
+                f"the model {names[role]} wants its key in {provider.entry.key_variable}, which is not set"
+            )
+    return {role: Model(providers[name], ledger) for role, name in names.items()}
 
 
 def names_of(recipe: Recipe) -> dict[str, str]:
@@ -54,7 +65,5 @@ def _provider(name: str, settings: Settings) -> Provider:
             raise BadInputError(f"{name!r} names no model: write recorded:FILE#model")
         return Recorded(Path(path), model)
     entry = entry_of(name, settings.catalogue)
-    key = os.environ.get(entry.key_variable) if entry.key_variable else None
-    if entry.key_variable and not key:
-        raise BadInputError(f"the model {name} wants its key in {entry.key_variable}, which is not set")
-    return Served(entry, key)
+    variables = {**dotenv_values(".env"), **os.environ}
+    return Served(entry, variables.get(entry.key_variable) if entry.key_variable else None)

@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,12 @@ class Part(BaseModel):
     """A table of a recipe: nothing unknown in it, and nothing changes it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def check_whole(what: str, shares: Mapping[str, float]) -> None:
+    """Refuse shares that are no whole; a ValueError, as pydantic wants it."""
+    if abs(sum(shares.values()) - 1) > 1e-9:
+        raise ValueError(f"the shares of {what} add up to {sum(shares.values()):g}, not to 1")
 
 
 class Dialogues(Part):
@@ -70,6 +76,23 @@ class Models(Part):
     judge: Role = Role()
 
 
+class TestRoles(Part):
+    """Shares of the held-out groups: each serves the tracks of one role, so that none shows another's gold.
+
+    extraction: task 1. memory: task 2 and ability PA. retrieval: task 3. utilization: the other abilities.
+    """
+
+    extraction: Share = 0.25
+    memory: Share = 0.25
+    retrieval: Share = 0.25
+    utilization: Share = 0.25
+
+    @model_validator(mode="after")
+    def _whole(self) -> "TestRoles":
+        check_whole("test_roles", self.model_dump())
+        return self
+
+
 class Splits(Part):
     """Shares of the user groups; a tiny part of dev is set apart as examples."""
 
@@ -77,13 +100,12 @@ class Splits(Part):
     dev: Share = 0.18
     validation: Share = 0.2
     test: Share = 0.6
-    extraction_share: Share = 0.5
+    test_roles: TestRoles = TestRoles()
     bank_factor: Annotated[float, Field(ge=1)] = 1.2
 
     @model_validator(mode="after")
     def _whole(self) -> "Splits":
-        if abs(sum(self.shares.values()) - 1) > 1e-9:
-            raise ValueError(f"the shares of the splits add up to {sum(self.shares.values()):g}, not to 1")
+        check_whole("splits", self.shares)
         return self
 
     @property
@@ -228,5 +250,5 @@ def _suggestion(place: Sequence[int | str]) -> str:
 
 
 def recipe_text(recipe: Recipe) -> str:
-    """Return a recipe as TOML, every knob written out."""
+    """Return a recipe as TOML, every knob written out but caps that are not set."""
     return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))

@@ -33,7 +33,7 @@ def construct(
         splits,
         *(tables["users"], checked, gold, twins, alike),
         shares=recipe.splits.shares,
-        extraction_share=recipe.splits.extraction_share,
+        test_roles=recipe.splits.test_roles.model_dump(),
         bank_memories=round(recipe.splits.bank_factor * max(sizes)),
     )
     aims = build(
@@ -53,7 +53,13 @@ def construct(
         rewrites=recipe.leaks.rewrites,
         limits=limits,
     )
-    retrieval = build(retrieval_items, aims, drafts, checked, placed, alike, distractors=sizes)
+    retrieval = build(
+        retrieval_items,
+        *(aims, drafts, checked, placed, alike),
+        distractors=sizes,
+        shingle_characters=recipe.duplicate_memories.shingle_characters,
+        threshold=recipe.duplicate_memories.threshold,
+    )
     utilization = build(utilization_items, aims, drafts)
     leaks = build(leak_checks, retrieval, utilization, checked, auditor=models["auditor"], limits=limits)
     rows = build(release_rows, extraction, update, retrieval, utilization, aims, placed, distractors=sizes)
@@ -66,7 +72,7 @@ def attack(build: Build, recipe: Recipe, tables: Mapping[str, Table], draft: Dra
     items = ("extraction_items", "update_items", "retrieval_items", "utilization_items")
     return build(
         audits,
-        *(tables[name] for name in (*items, "gold_memories")),
+        *(tables[name] for name in (*items, "gold_memories", "leak_checks")),
         draft=draft,
         limits=recipe.leaks.limits,
         auditor_is_rules=recipe.models.auditor.name == "offline",

@@ -48,6 +48,7 @@ def write_public(db: Warehouse, tracks: Sequence[Track], folder: Path) -> None:
 
 def write_sealed(db: Warehouse, tracks: Sequence[Track], folder: Path) -> None:
     """Write the gold of the held-out split, and what stands behind each opaque id; for the owner's eyes."""
+    folder.mkdir(mode=0o700, parents=True)
     for track in tracks:
         _write(folder / HELD_OUT / track.folder / REFERENCE, reference_rows(db, track, HELD_OUT))
     cursor = db.execute(KEY)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from annotation.desk import Desk
 from evaluation.released import Release
 from evaluation.tracks import tracks_of
 from evaluation.verdicts import Gate, raise_if_failed
-from expectations.check import Report
+from expectations.check import ContractError, Report
 from expectations.docs import write_docs
 from flows.annotate import annotate
 from flows.build import Build, Builder, Planner, Reached, Step, Watcher, built_tables
@@ -117,6 +118,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
     Raises:
         AlpsbenchError: something that the user can act on; what was built before stays.
     """
+    check_version(job.version)
     plan = plan_of(job)
     tracks = tracks_of(job.recipe.retrieval.distractors)
     released = plan.fingerprint is None or is_released(job.home, job.version, plan.fingerprint, tracks)
@@ -143,6 +145,9 @@ def run(job: Job, watcher: Watcher) -> Plan:
         for name, part in parts.items():
             try:
                 made = run_flow(job.home, name, partial(part, as_task(builder), tables))
+            except ContractError as error:
+                document(job.home, plan.steps, error.report)
+                raise
             finally:
                 publish(job.home, job.ledger.table())
             if made is None:
@@ -159,6 +164,16 @@ def walk(job: Job, builder: Builder) -> None:
     for part in parts_of(job).values():
         tables |= part(builder, tables)
     attack_release(builder, job, tables, fingerprint_of(job, tables))
+
+
+def check_version(version: str) -> None:
+    """Refuse what is no name of a folder.
+
+    Raises:
+        BadInputError: it has other characters than letters, digits, dot, dash and underscore.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", version):
+        raise BadInputError(f"--version {version!r}: a version is letters, digits, dots, dashes and underscores")
 
 
 def refuse_to_replace(job: Job) -> None:
@@ -193,28 +208,36 @@ def release(job: Job, build: Build, tables: Tables) -> Tables:
     return {audited.name: audited}
 
 
-def document(home: Home, steps: Sequence[Step]) -> None:
-    """Write the Data Docs of every table of a plan that was checked."""
-    reports = {}
-    for step in steps:
-        path = home.reports / f"{step.table.name}.json"
-        if path.exists():
-            reports[step.table.name] = Report.from_json(path.read_text(encoding="utf-8"))
-    write_docs(reports, home.data_docs)
+def document(home: Home, steps: Sequence[Step], broken: Report | None = None) -> None:
+    """Write the Data Docs of every table that was ever checked, those of a plan first, in its order.
+
+    `broken` says how a table that was not put in place breaks its contract; it is shown instead of the old one.
+    """
+    known = [path.stem for path in sorted(home.reports.glob("*.json"))]
+    names = dict.fromkeys([*(step.table.name for step in steps if step.table.name in known), *known])
+    reports = {name: Report.from_json((home.reports / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+    write_docs(reports | ({broken.table: broken} if broken else {}), home.data_docs)
 
 
 def finish(home: Home, steps: Sequence[Step]) -> None:
     """Write down, when all else is done, which tables are published and documented: a build may be killed before."""
     draft = home.finished.with_suffix(".partial")
-    draft.write_text(json.dumps({step.table.name: step.table.fingerprint for step in steps}), encoding="utf-8")
+    made = {step.table.name: step.table.fingerprint for step in steps}
+    draft.write_text(json.dumps(finished_tables(home) | made), encoding="utf-8")
     draft.replace(home.finished)
 
 
 def is_finished(home: Home, steps: Sequence[Step]) -> bool:
     """Say whether the tables of a plan are not only built but published and documented, too."""
+    done = finished_tables(home)
+    there = home.published.exists() and home.data_docs.exists()
+    return there and all(done.get(step.table.name) == step.table.fingerprint for step in steps)
+
+
+def finished_tables(home: Home) -> dict[str, str]:
+    """Return the fingerprints of the tables that were published and documented last."""
     try:
         done = json.loads(home.finished.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    there = home.published.exists() and home.data_docs.exists()
-    return there and all(done.get(step.table.name) == step.table.fingerprint for step in steps)
+        return {}
+    return done if isinstance(done, dict) else {}

@@ -1,6 +1,7 @@
 """Runs parts of the DAG as Prefect flows, each table that is built a task."""
 
 import hashlib
+import platform
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,7 +25,8 @@ Result = TypeVar("Result")
 
 def tag_of(home: Home) -> str:
     """Return the tag of all runs of a home."""
-    return "alpsbench-" + hashlib.sha256(str(home.root.resolve()).encode()).hexdigest()[:12]
+    where = f"{platform.node()}:{home.root.resolve()}"
+    return "alpsbench-" + hashlib.sha256(where.encode()).hexdigest()[:12]
 
 
 def run_flow(home: Home, name: str, part: Callable[[], Result]) -> Result | None:

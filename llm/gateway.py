@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,14 +12,17 @@ from typing import Any, Generic, Literal, Protocol
 
 import llm.answers
 from llm.answers import AnswerError, Form, read_answer
+from llm.errors import ModelError
 from llm.ledger import Attempt, Ledger
 
 KEY_SCHEME = 1
 Status = Literal[
     "ok", "schema_error", "truncated", "filtered", "refused", "empty", "reasoning_only",
-    "rate_limited", "timeout", "http_error", "not_recorded",
+    "rate_limited", "timeout", "server_error", "http_error", "not_recorded",
 ]  # fmt: skip
 AGAIN = {"schema_error", "empty", "reasoning_only"}
+PASSING = {"rate_limited", "timeout", "server_error"}
+"""How a call ends that may well be answered tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,17 @@ class Model:
         """Answer every request, in the order of the requests.
 
         Raises:
-            ModelError: the model cannot be used at all; answers that came before stay in the ledger.
+            ModelError: the model cannot be used at all, or failed in a way that passes: such a request is no drop, and
+                is made again in the next run. The answers that came stay in the ledger.
         """
-        return asyncio.run(self._ask(prompt, requests, form))
+        outcomes = asyncio.run(self._ask(prompt, requests, form))
+        passing = Counter(outcome.status for outcome in outcomes if outcome.status in PASSING)
+        if passing:
+            told = ", ".join(f"{count} {status}" for status, count in sorted(passing.items()))
+            raise ModelError(
+                f"{self.name}: {told} of {len(requests):,} calls; run it again, the other answers are kept"
+            )
+        return outcomes
 
     async def _ask(self, prompt: Prompt, requests: Sequence[Request], form: type[Form]) -> list[Outcome[Form]]:
         outcomes: list[Outcome[Form] | None] = [None] * len(requests)

@@ -67,7 +67,8 @@ class Served:
         except openai.APIStatusError as error:
             if reason := STOPPING.get(error.status_code):
                 raise ModelError(f"{self.name} at {self.entry.url}: {reason} ({error.status_code})") from None
-            return Reply("http_error", detail=str(error.status_code))
+            is_servers = error.status_code >= 500
+            return Reply("server_error" if is_servers else "http_error", detail=str(error.status_code))
 
     async def close(self) -> None:
         """Let go of the connections: a client belongs to one event loop."""

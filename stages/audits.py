@@ -9,6 +9,7 @@ from evaluation.leaks import Limits
 from evaluation.released import Release
 from warehouse import Warehouse
 
+AUDITED = "select item_id from leak_checks where \"check\" = 'auditor' and verdict = 'leaks'"
 COLUMNS = pa.schema(
     [
         *((name, pa.string()) for name in ("gate", "track", "verdict")),
@@ -39,7 +40,7 @@ def audits(db: Warehouse, *, draft: Draft, limits: Limits, auditor_is_rules: boo
         item_ids=frozenset(item_id for (item_id,) in db.execute(ITEM_IDS).fetchall()),
         limits=limits,
         verified_share=verified / total if total else 0.0,
-        auditor_is_rules=auditor_is_rules,
+        auditor_leaks=None if auditor_is_rules else frozenset(one for (one,) in db.execute(AUDITED).fetchall()),
     )
     gates = [asdict(gate) | {"rows": list(gate.rows)} for gate in audit(draft.release, facts)]
     return pa.Table.from_pylist(gates, schema=COLUMNS)

@@ -11,9 +11,9 @@ from warehouse import Relation, Warehouse
 
 SQL = beside(__file__, ".sql")
 ITEM = Item("source_rows", "source_row")
-UNNAMED = r"""
+UNNAMED = """
     select shard, row, array_to_string(
-        list_transform(list_filter(conversation, lambda m: m.role = 'user')[:8], lambda m: m.content), '\n'
+        list_transform(list_filter(conversation, lambda m: m.role = 'user')[:8], lambda m: m.content), chr(10)
     )[:4000]
     from source_rows
     where language is null and len(conversation) > 0

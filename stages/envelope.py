@@ -38,7 +38,10 @@ UTILIZATION = """
     join memories as target on target.memory_id = release_rows.memory_id
     join dialogues on dialogues.dialogue_id = target.dialogue_id
 """
-BANK = "select memory_id, value, label from memories join splits using (user_id) where split = 'bank'"
+BANK = """
+    select memory_id, value, label from memories
+    where memory_id in (select unnest(distractor_ids) from retrieval_items)
+"""
 OF_TRACK = " where release_rows.track = $track and release_rows.split = $split order by benchmark_id"
 
 

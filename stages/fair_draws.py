@@ -8,15 +8,17 @@ from evaluation.shortcuts import upper_bound
 from stages.draws import digest, share
 
 ATTEMPTS = 50
+RULES = 4
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidates to choose from: a key that no other pool has, and how many they are."""
+    """Candidates to choose from: a key that no other pool has, how many they are, and whether the gold is sealed."""
 
     key: str
     size: int
+    is_held_out: bool = False
 
 
 def candidate_id(key: str, place: int) -> str:
@@ -28,17 +30,22 @@ def fair_places(pools: Sequence[Pool]) -> list[int]:
     """Draw a place (from 0) for the right candidate of each pool.
 
     A draw by hash puts it first, last, or at the smallest or largest id more often than the bound once in
-    some draws; then all are drawn anew, with the next number in the hash.
+    some draws, over all pools or over the held-out ones; then all are drawn anew, with the next number in the hash.
     """
     blind = [_blind_places(pool) for pool in pools]
-    bound = upper_bound([1 / pool.size for pool in pools])
+    sides = [list(range(len(pools))), [place for place, pool in enumerate(pools) if pool.is_held_out]]
+    bounds = [upper_bound([1 / pools[one].size for one in side]) for side in sides]
 
     def draw(attempt: int) -> list[int]:
         return [int(share("place", attempt, pool.key) * pool.size) for pool in pools]
 
     def is_fair(places: list[int]) -> bool:
-        hits = [sum(one == place for one, place in zip(rule, places, strict=True)) for rule in zip(*blind, strict=True)]
-        return all(count <= bound for count in hits)
+        hits = [[one == place for one in rules] for rules, place in zip(blind, places, strict=True)]
+        return all(
+            sum(hits[one][rule] for one in side) <= bound
+            for side, bound in zip(sides, bounds, strict=True)
+            for rule in range(RULES)
+        )
 
     return first_fair(draw, is_fair)
 
@@ -48,15 +55,16 @@ def _blind_places(pool: Pool) -> tuple[int, int, int, int]:
     return 0, pool.size - 1, ids.index(min(ids)), ids.index(max(ids))
 
 
-def fair_lengths(pools: Sequence[tuple[int, Sequence[int]]]) -> bool:
-    """Say whether the right one is the longest, or the shortest, no more often than chance would make it.
+def fair_extremes(pools: Sequence[tuple[int, Sequence[int]]]) -> bool:
+    """Say whether the right one has the greatest measure, or the least, no more often than chance would make it.
 
-    Each pool is the length of the right candidate and those of the others.
+    Each pool is the measure of the right candidate, such as its length, and those of the others. One of n that have
+    the greatest together counts as the nth part of one.
     """
     bound = upper_bound([1 / (len(others) + 1) for _, others in pools])
-    longest = sum(all(right > other for other in others) for right, others in pools)
-    shortest = sum(all(right < other for other in others) for right, others in pools)
-    return max(longest, shortest) <= bound
+    greatest = sum(1 / (1 + others.count(right)) for right, others in pools if right >= max(others))
+    least = sum(1 / (1 + others.count(right)) for right, others in pools if right <= min(others))
+    return max(greatest, least) <= bound + 1e-9
 
 
 def first_fair(draw: Callable[[int], list[Made]], is_fair: Callable[[list[Made]], bool]) -> list[Made]:

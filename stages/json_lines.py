@@ -26,6 +26,8 @@ ROW = pa.schema(
     ]
 )
 BATCH_LINES = 1000
+MILLISECONDS = 1e11
+"""Above this a time in numbers counts milliseconds: as seconds it would be in the year 5138."""
 
 
 def parquet_of(lines: Path, parquet: Path) -> Path:
@@ -58,7 +60,7 @@ def row_of(line: bytes) -> dict[str, Any]:
         return {"problem": "not_an_object"}
     try:
         return dict(_fields(record))
-    except (TypeError, ValueError, AttributeError, OverflowError):
+    except (TypeError, ValueError, AttributeError, OverflowError, OSError):
         return {"problem": "wrong_types"}
 
 
@@ -91,6 +93,9 @@ def _text(value: object) -> str | None:
 def _time(value: object) -> datetime | None:
     if value is None:
         return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value / 1000 if value > MILLISECONDS else value
+        return datetime.fromtimestamp(seconds, UTC)
     if not isinstance(value, str):
         raise TypeError("not a time")
     time = datetime.fromisoformat(value)

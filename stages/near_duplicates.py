@@ -28,17 +28,22 @@ PAIRS = pa.schema(
         ("kept_user_id", pa.string()),
         ("member_user_id", pa.string()),
         ("jaccard", pa.float64()),
+        ("like_user_ids", pa.list_(pa.string())),
     ]
 )
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A text that is nearly the same as an earlier, kept one: their positions and Jaccard similarity."""
+    """A text that is nearly the same as an earlier, kept one: their positions and Jaccard similarity.
+
+    `likes` are all the kept ones that it is like, the nearest of them among them.
+    """
 
     kept: int
     member: int
     jaccard: float
+    likes: tuple[int, ...]
 
 
 def near_duplicates(
@@ -55,10 +60,11 @@ def near_duplicates(
     pairs = []
     for position, bands in enumerate(_bands(shingles, threshold, permutations)):
         candidates = {earlier for band in bands for earlier in kept_in.get(band, ())}
-        likes = [(jaccard(shingles[position], shingles[one]), -one) for one in candidates]
-        best, kept = max(likes, default=(0.0, 0))
-        if best >= threshold and likes:
-            pairs.append(Pair(-kept, position, best))
+        compared = ((jaccard(shingles[position], shingles[one]), -one) for one in candidates)
+        likes = [(similarity, one) for similarity, one in compared if similarity >= threshold]
+        if likes:
+            best, kept = max(likes)
+            pairs.append(Pair(-kept, position, best, tuple(sorted(-one for _, one in likes))))
         else:
             for band in bands:
                 kept_in[band].append(position)
@@ -82,6 +88,7 @@ def pairs_table(
         [row[1] for row in kept],
         [row[1] for row in members],
         [pair.jaccard for pair in pairs],
+        [sorted({rows[one][1] for one in pair.likes}) for pair in pairs],
     ]
     return pa.table(columns, schema=PAIRS)
 

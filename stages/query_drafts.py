@@ -13,7 +13,6 @@ from stages.item import Item
 from warehouse import Warehouse
 
 PROMPT = Prompt("query_drafts", beside(__file__, ".prompt.md"))
-ABILITIES = ("PA", "PF_general", "PF_interaction", "VRA", "CF", "EI")
 ITEM = Item("targets", "target_id", "kind not in ('extraction', 'update')")
 COLUMNS = pa.schema(
     [

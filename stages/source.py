@@ -16,6 +16,9 @@ OPTIONAL = {"language": "varchar", "country": "varchar", "toxic": "boolean", "re
 MESSAGES = """
     list_transform(conversation, lambda m: struct_pack(role := m.role, content := m.content)) as conversation
 """
+READ_ALL = """
+    select sum(length(conversation::varchar)), count(conversation_hash || hashed_ip || model) from read_parquet($path)
+"""
 SUFFIXES = (".parquet", ".jsonl")
 
 
@@ -78,15 +81,32 @@ class Source:
             "file_row_number as row",
             "shard || ':' || row as source_row",
             "problem" if "problem" in columns else "null::varchar as problem",
-            *("conversation_hash", "hashed_ip", "model", "try_cast(timestamp as timestamptz) as timestamp"),
+            *(f"{_text(name)} as {name}" for name in ("conversation_hash", "hashed_ip", "model")),
+            "try_cast(timestamp as timestamptz) as timestamp",
             *(
-                f"try_cast({name} as {type}) as {name}" if name in columns else f"null::{type} as {name}"
+                f"try_cast({_text(name)} as {type}) as {name}" if name in columns else f"null::{type} as {name}"
                 for name, type in OPTIONAL.items()
             ),
             MESSAGES,
         ]
         rows = db.read_parquet(str(path), file_row_number=True)
         return rows.select(ConstantExpression(shard.name).alias("shard"), *map(SQLExpression, texts))
+
+    def damaged(self) -> str | None:
+        """Return the name of the first Parquet shard that cannot be read to its end, if there is one."""
+        for shard in self.shards:
+            with connect() as db:
+                try:
+                    if shard.path.suffix == ".parquet":
+                        db.execute(READ_ALL, {"path": str(shard.path)}).fetchall()
+                except duckdb.Error:
+                    return shard.name
+        return None
+
+
+def _text(column: str) -> str:
+    """Return SQL for a column's text without the space around it; one that is nothing but space is no value."""
+    return rf"nullif(regexp_replace({column}::varchar, '^[\s\p{{Z}}]+|[\s\p{{Z}}]+$', '', 'g'), '')"
 
 
 def _columns(db: Warehouse, path: Path, name: str) -> set[str]:

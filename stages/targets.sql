@@ -9,25 +9,25 @@ select kind, dialogue_id, memory_id, gold_memories.user_id, split, role, languag
 from gold_memories
 join splits using (user_id)
 cross join (select unnest(['update', 'retrieval']) as kind)
-where role in ('any', 'memory')
+where role in ('any', if(kind = 'update', 'memory', 'retrieval'))
 union all
 select ability_labels.kind, dialogue_id, memory_id, gold_memories.user_id, split, role, language, label, confidence, verified
 from gold_memories
 join splits using (user_id)
 join ability_labels on label like replace(pattern, '_', '\_') escape '\'
-where (role = 'any' or role = if(ability_labels.kind = 'PA', 'memory', 'extraction'))
+where role in ('any', if(ability_labels.kind = 'PA', 'memory', 'utilization'))
     and not (ability_labels.kind = 'PF_general' and label = 'Preferences/Interaction_Preferences')
 union all
 select 'EI', dialogue_id, memory_id, gold_memories.user_id, split, role, language, label, confidence, verified
 from gold_memories
 join splits using (user_id)
-where emotion is not null and language in ('English', 'Chinese') and role in ('any', 'extraction')
+where emotion is not null and language in ('English', 'Chinese') and role in ('any', 'utilization')
 union all
 select 'VRA', dialogue_id, memory_id, user_id, split, role, memories.language, label, confidence, false
 from memories
 join splits using (user_id)
 left join duplicate_memories on member_id = memory_id
-where context <> 'self' and member_id is null and role in ('any', 'extraction')
+where context <> 'self' and member_id is null and role in ('any', 'utilization')
 -- choose
 with drawn as (
     select *, sha256('target|' || target_id) as draw, kind in ('update', 'retrieval') as one_a_user

@@ -92,9 +92,10 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
     rows = db.execute(TARGETS).fetchall()
     requests = [_request(memory_id, language, found, noise_turns) for *_, memory_id, language, found in rows]
     outcomes = generator.ask(PROMPT, requests, Segments)
-    places = fair_places([Pool(item_id_of(target_id), len(found)) for target_id, *_, found in rows])
     records: list[dict[str, Any]] = []
-    for row, outcome, place in zip(rows, outcomes, places, strict=True):
+    seen: set[frozenset[str]] = set()
+    whole: list[tuple[dict[str, Any], list[dict[str, Any]], Segments]] = []
+    for row, outcome in sorted(zip(rows, outcomes, strict=True), key=lambda pair: item_id_of(pair[0][0])):
         target_id, user_id, split, dialogue_id, memory_id, _, found = row
         record = {
             "item_id": item_id_of(target_id),
@@ -105,30 +106,30 @@ def update_items(db: Warehouse, *, generator: Model, noise_turns: int) -> pa.Tab
             "memory_id": memory_id,
             "generator": generator.name,
         }
+        records.append(record)
         if outcome.answer is None:
-            made: dict[str, Any] = {"drop_reason": outcome.status, "drop_detail": outcome.detail}
+            record |= {"drop_reason": outcome.status, "drop_detail": outcome.detail}
         elif fault := next(faults_of(outcome.answer, noise_turns, [one["value"] for one in found]), None):
-            made = {"drop_reason": fault}
-        else:
-            changed = next(one for one in found if one["memory_id"] == memory_id)
-            found.remove(changed)
-            found.insert(place, changed)
-            made = item_of(record["item_id"], memory_id, found, outcome.answer)
-        records.append({**record, **made})
-    records.sort(key=lambda row: row["item_id"])
-    return pa.Table.from_pylist(list(_without_repeats(records)), schema=COLUMNS)
-
-
-def _without_repeats(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Drop what has the same memories after as an earlier item: gold of one split would stand in another."""
-    seen: set[frozenset[str]] = set()
-    for record in records:
-        state = frozenset(_plain(one["value"]) for one in record.get("answer", ()))
-        if state in seen:
+            record["drop_reason"] = fault
+        elif (state := state_after(memory_id, found, outcome.answer)) in seen:
+            # Gold of one split would stand in another.
             record["drop_reason"] = "state_of_another_item"
-        elif state:
+        else:
             seen.add(state)
-        yield record
+            whole.append((record, found, outcome.answer))
+    places = fair_places([Pool(record["item_id"], len(found)) for record, found, _ in whole])
+    for (record, found, segments), place in zip(whole, places, strict=True):
+        changed = next(one for one in found if one["memory_id"] == record["memory_id"])
+        found.remove(changed)
+        found.insert(place, changed)
+        record |= item_of(record["item_id"], record["memory_id"], found, segments)
+    return pa.Table.from_pylist(records, schema=COLUMNS)
+
+
+def state_after(memory_id: str, before: Sequence[Mapping[str, Any]], segments: Segments) -> frozenset[str]:
+    """Return the values of the memories after, as they are compared."""
+    kept = [one["value"] for one in before if one["memory_id"] != memory_id]
+    return frozenset(map(_plain, [*kept, segments.conflict.memory.value, segments.update.memory.value]))
 
 
 def _plain(text: str) -> str:

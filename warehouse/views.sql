@@ -7,7 +7,11 @@ select
     rows,
     dropped,
     round(seconds, 2) as seconds,
-    calls
+    calls,
+    -- Built before a table that it reads: of an earlier build, which the last one did not reach.
+    exists (
+        select 1 from builds as other where list_contains(builds.reads, other.name) and other.built_at > builds.built_at
+    ) as is_stale
 from builds
 order by position;
 

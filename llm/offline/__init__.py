@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ class Offline:
     def __init__(self) -> None:
         folder = Path(__file__).parent
         files = sorted([*folder.glob("*.py"), *folder.glob("*.toml"), *folder.parent.glob("words.*")])
-        digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        libraries = f"pystemmer {version('pystemmer')} stopwordsiso {version('stopwordsiso')}"
+        code = b"".join(path.read_bytes() for path in files)
+        digest = hashlib.sha256(code + libraries.encode()).hexdigest()
         self.identity: Mapping[str, str] = {"offline": digest}
 
     async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:

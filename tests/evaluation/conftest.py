@@ -17,7 +17,7 @@ ROWS = {"examples": 1, "dev": 4, "validation": 4, "test": 11}
 STATE = 5
 """How many memories task 2 shows."""
 PLACES = [split for split, rows in ROWS.items() for _ in range(rows)]
-FACTS = Facts(item_ids=None, limits=Limits(2, 0.5), verified_share=1.0, auditor_is_rules=False)
+FACTS = Facts(item_ids=None, limits=Limits(2, 0.5), verified_share=1.0, auditor_leaks=frozenset())
 
 
 def digits(*parts):
@@ -150,7 +150,7 @@ class Draft:
 
     def audit(self, item_ids=None):
         """Put the release to every gate; `item_ids` are those of the warehouse, by default the release's own."""
-        facts = Facts(item_ids or self.item_ids, FACTS.limits, FACTS.verified_share, FACTS.auditor_is_rules)
+        facts = Facts(item_ids or self.item_ids, FACTS.limits, FACTS.verified_share, FACTS.auditor_leaks)
         return audit(self.release(), facts)
 
     def failed(self, item_ids=None):

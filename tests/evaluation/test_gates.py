@@ -1,11 +1,13 @@
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 
 from evaluation.gates import Facts, audit, unmeasured
 from evaluation.leaks import Limits
 
+FACTS = Facts(item_ids=None, limits=Limits(2, 0.5), verified_share=1.0, auditor_leaks=frozenset())
 TEST_TRACKS = ("task1", "task2", "task3_d9", "task4_ability1", "task4_ability3")
 
 
@@ -239,8 +241,7 @@ def test_an_item_that_the_warehouse_does_not_have_is_told(draft):
 
 
 def test_items_are_not_asked_for_where_there_is_no_warehouse(draft):
-    facts = Facts(item_ids=None, limits=Limits(2, 0.5), verified_share=1.0, auditor_is_rules=False)
-    assert "items_conserved" not in {gate.gate for gate in audit(draft.release(), facts)}
+    assert "items_conserved" not in {gate.gate for gate in audit(draft.release(), FACTS)}
 
 
 def test_a_failed_gate_counts_all_its_rows_and_names_ten(draft):
@@ -252,17 +253,27 @@ def test_a_failed_gate_counts_all_its_rows_and_names_ten(draft):
     assert gate.rows == tuple(sorted(row["benchmark_id"] for row in rows)[:10])
 
 
+def test_a_query_that_an_auditor_found_leaking_is_told_in_all_its_rows(draft):
+    shown, _, behind = draft.row("test", "task3_d9", 2)
+    other = draft.row("test", "task3_d19", 2)[0]["benchmark_id"]
+    facts = replace(FACTS, auditor_leaks=frozenset({behind["item_id"], "i-of-no-row"}))
+    [gate] = [gate for gate in audit(draft.release(), facts) if gate.verdict == "failed"]
+    assert (gate.gate, gate.rows) == ("no_leak_found_by_auditor", tuple(sorted((shown["benchmark_id"], other))))
+
+
+def test_an_auditor_that_is_no_model_measures_nothing(draft):
+    gates = audit(draft.release(), replace(FACTS, auditor_leaks=None))
+    [gate] = [gate for gate in gates if gate.gate == "no_leak_found_by_auditor"]
+    assert (gate.verdict, gate.figure) == ("not_measured", None)
+    assert gate.detail
+
+
 @pytest.mark.parametrize(
-    ("verified", "is_rules", "asked"),
-    [
-        (1.0, False, set()),
-        (None, True, {"no_leak_found_by_auditor"}),
-        (0.25, False, {"gold_verified_by_people"}),
-        (0.0, True, {"gold_verified_by_people", "no_leak_found_by_auditor"}),
-    ],
+    ("verified", "asked"),
+    [(1.0, set()), (None, set()), (0.25, {"gold_verified_by_people"}), (0.0, {"gold_verified_by_people"})],
 )
-def test_what_needs_judgement_or_people_is_said_not_to_be_measured(verified, is_rules, asked):
-    gates = list(unmeasured(Facts(None, Limits(2, 0.5), verified, is_rules)))
+def test_what_needs_judgement_or_people_is_said_not_to_be_measured(verified, asked):
+    gates = list(unmeasured(replace(FACTS, verified_share=verified)))
     always = {"not_guessable_without_memory", "answer_depends_on_memory"}
     assert {gate.gate for gate in gates} == asked | always
     assert {gate.verdict for gate in gates} == {"not_measured"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from expectations.check import ContractError, Report, check, check_or_fail
+from expectations.check import ContractError, Report, check
 from expectations.contract import Column, Contract, Rule
 
 MESSAGES = 'STRUCT("role" VARCHAR, "text" VARCHAR)[]'
@@ -57,7 +57,8 @@ def with_row(*row):
 def test_a_table_that_keeps_its_contract_passes(db):
     fill(db, GOOD)
 
-    report = check_or_fail(db, "dialogues", DIALOGUES)
+    report = check(db, "dialogues", DIALOGUES)
+    report.raise_if_broken()
 
     assert (report.table, report.rows, report.passed, report.failures) == ("dialogues", 3, True, ())
 
@@ -240,8 +241,10 @@ def test_a_failure_ends_in_one_short_line_with_its_report(db):
     names = ", ".join(f"null::varchar as c{i}" for i in range(9))
     db.execute(f"create table blanks as select {names}")
 
+    report = check(db, "blanks", Contract("a blank", columns))
+
     with pytest.raises(ContractError) as raised:
-        check_or_fail(db, "blanks", Contract("a blank", columns))
+        report.raise_if_broken()
 
     message = str(raised.value)
     assert message.startswith("contract broken: blanks: column c0 has 1 null; ")

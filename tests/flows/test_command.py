@@ -99,6 +99,12 @@ def test_a_table_that_is_none_is_refused_with_those_there_are(refusal, home, unc
     assert message.startswith("--until memorys: no such table; there are conversations, dialogues, users, ")
 
 
+@pytest.mark.parametrize("version", ["2026/1", "..", "", ".hidden"])
+def test_a_version_that_is_no_name_of_a_folder_is_refused(refusal, home, unchanged, version):
+    told = refusal("build", "--home", home, "--version", version, code=2)
+    assert told == f"--version {version!r}: a version is letters, digits, dots, dashes and underscores"
+
+
 def test_an_unknown_model_is_refused_with_those_that_are_known(refusal, home, unchanged):
     message = refusal("build", "--home", home, "--set", "models.judge.name=gpt-0", code=6)
 
@@ -106,7 +112,7 @@ def test_an_unknown_model_is_refused_with_those_that_are_known(refusal, home, un
 
 
 def test_a_model_without_its_key_is_refused(refusal, home, unchanged):
-    assert refusal("build", "--home", home, "--set", "models.judge.name=gpt-5.2", code=2) == (
+    assert refusal("build", "--home", home, "--set", "models.auditor.name=gpt-5.2", code=2) == (
         "the model gpt-5.2 wants its key in OPENAI_API_KEY, which is not set"
     )
 
@@ -205,6 +211,19 @@ def test_a_file_that_is_no_parquet_is_refused_by_its_name(refusal, home, unchang
     assert refusal("build", "--home", home, "--source", tmp_path / "shards", code=2) == (
         "one.parquet is no Parquet file, or it is damaged"
     )
+
+
+@pytest.mark.slow
+def test_a_parquet_file_with_text_that_is_no_utf8_is_refused_by_its_name(refusal, home, unchanged, tmp_path):
+    text = pa.array([b"\xff\xfe"]).view(pa.string())
+    messages = pa.StructArray.from_arrays([pa.array(["user"]), text], names=["role", "content"])
+    columns = {name: ["x"] for name in ("conversation_hash", "model", "timestamp", "hashed_ip")}
+    table = pa.table({**columns, "conversation": pa.ListArray.from_arrays([0, 1], messages)})
+    pq.write_table(table, tmp_path / "bad.parquet")
+
+    told = refusal("build", "--home", home, "--source", tmp_path / "bad.parquet", code=2)
+
+    assert told == "bad.parquet cannot be read to its end: it is damaged, or holds text that is not UTF-8"
 
 
 @pytest.mark.slow

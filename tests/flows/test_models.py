@@ -32,7 +32,7 @@ def chosen(*changes, catalogue=None):
 
 def refusal(name, **settings):
     with pytest.raises((BadInputError, ModelError)) as refused:
-        chosen(f"models.judge.name='{name}'", **settings)
+        chosen(f"models.auditor.name='{name}'", **settings)
     return str(refused.value)
 
 
@@ -110,6 +110,15 @@ def test_a_model_without_its_key_is_refused_by_the_name_of_the_variable(tmp_path
     assert refusal("mine", catalogue=catalogue) == (
         "the model mine wants its key in NOBODY_SETS_THIS_KEY, which is not set"
     )
+
+
+def test_a_role_that_a_build_does_not_ask_needs_no_key(tmp_path):
+    catalogue = tmp_path / "catalogue.toml"
+    catalogue.write_text("[mine]\nurl = 'http://127.0.0.1:1'\nserved_as = 'm'\nkey_variable = 'NOBODY_SETS_THIS_KEY'\n")
+
+    _, models = chosen("models.judge.name=mine", catalogue=catalogue)
+
+    assert models["judge"].name == "mine"
 
 
 def test_a_catalogue_of_ones_own_adds_models(tmp_path):

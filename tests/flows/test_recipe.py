@@ -59,7 +59,7 @@ def test_an_unknown_key_inside_a_role_is_refused():
     [
         ("samples.limit=0", "samples.limit"),
         ("samples.limit=some", "samples.limit"),
-        ("splits.extraction_share=1.5", "splits.extraction_share"),
+        ("splits.test_roles.memory=1.5", "splits.test_roles.memory"),
         ("duplicate_memories.threshold=0", "duplicate_memories.threshold"),
         ("duplicate_dialogues.permutations=4096", "duplicate_dialogues.permutations"),
         ("updates.noise_turns=3", "updates.noise_turns"),
@@ -77,7 +77,10 @@ def test_a_value_out_of_range_is_refused_by_the_name_of_its_key(change, key):
 
 
 def test_shares_that_do_not_add_up_are_refused_with_their_sum():
-    assert refusal("splits.test=0.7") == "the recipe: splits: the shares of the splits add up to 1.1, not to 1"
+    assert refusal("splits.test=0.7") == "the recipe: splits: the shares of splits add up to 1.1, not to 1"
+    assert refusal("splits.test_roles.memory=0") == (
+        "the recipe: splits.test_roles: the shares of test_roles add up to 0.75, not to 1"
+    )
 
 
 def test_a_file_is_named_in_what_is_said_of_it(tmp_path):

@@ -231,6 +231,41 @@ def test_pools_of_task_3_hold_the_target_once_and_grow_from_track_to_track(publi
                 assert [one["value"] for one in pool].count(selected["value"]) == 1
 
 
+def test_a_held_out_group_serves_the_tracks_of_its_role_alone(ask):
+    served = {
+        role: set(kinds)
+        for role, kinds in ask("""
+            select role, list(distinct kind) from targets join splits using (user_id)
+            where splits.split = 'test' group by role
+        """)
+    }
+
+    assert served.pop("utilization") <= set(ABILITIES) - {"PA"}
+    assert served == {"extraction": {"extraction"}, "memory": {"update", "PA"}, "retrieval": {"retrieval"}}
+
+
+def test_no_value_of_a_held_out_pool_stands_in_a_public_one_nor_where_another_task_shows_it(public, lines_of):
+    def values(split):
+        files = sorted((public / split / "task3").rglob("model_input.jsonl"))
+        return {one["value"] for file in files for row in lines_of(file) for one in row["input"]["candidate_memories"]}
+
+    held_out = values("test")
+    others = [path for path in public.rglob("model_input.jsonl") if "task3" not in path.parts]
+    shown = {f'"{value}"' for value in held_out if any(f'"{value}"' in path.read_text("utf-8") for path in others)}
+
+    assert len(held_out) >= 25
+    assert held_out.isdisjoint(values("dev") | values("validation") | values("examples"))
+    assert shown == set()
+
+
+def test_every_way_to_look_a_held_out_gold_up_was_tried(ask):
+    found = ask(
+        "select track, verdict, count(*) from audits where gate like 'shortcut\\_value\\_%' escape '\\' group by all"
+    )
+
+    assert sorted(found) == sorted((f"task3_d{size}", "passed", 4) for size in (5, 10, 15, 20, 25))
+
+
 def test_the_abilities_of_task_4_stand_in_their_own_tracks(public, lines_of):
     for path in public.rglob("task4_*/*.jsonl"):
         assert {f"task4_{row['ability']}" for row in lines_of(path)} <= {path.parent.name}

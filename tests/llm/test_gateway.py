@@ -60,9 +60,7 @@ def test_a_request_that_fails_leaves_the_others_alone(paid, prompt, count, reque
         (Reply("truncated", '{"number": 1}'), "truncated", 1),
         (Reply("filtered", '{"number": 1}'), "filtered", 1),
         (Reply("refused"), "refused", 1),
-        (Reply("rate_limited"), "rate_limited", 1),
-        (Reply("timeout"), "timeout", 1),
-        (Reply("http_error", detail="500"), "http_error", 1),
+        (Reply("http_error", detail="400"), "http_error", 1),
         (Reply("not_recorded"), "not_recorded", 1),
     ],
 )
@@ -87,13 +85,25 @@ def test_an_answer_is_paid_for_once_and_survives_a_reopened_ledger(paid, prompt,
     assert len(rows(Ledger(tmp_path / "ledger.sqlite"))) == 5
 
 
-@pytest.mark.parametrize("status", ["truncated", "filtered", "rate_limited", "http_error"])
+@pytest.mark.parametrize("status", ["truncated", "filtered", "http_error"])
 def test_what_failed_is_asked_for_again_in_the_next_run(paid, prompt, count, requests, ledger, status):
     Model(paid(lambda input: Reply(status, numbered(input))), ledger).ask(prompt, requests(3), count)
     better = paid(numbered)
     outcomes = Model(better, ledger).ask(prompt, requests(3), count)
     assert [outcome.status for outcome in outcomes] == ["ok"] * 3
     assert sorted(better.asked) == ["s0", "s1", "s2"]
+
+
+@pytest.mark.parametrize("status", ["rate_limited", "timeout", "server_error"])
+def test_what_may_be_answered_tomorrow_is_no_drop_but_stops_the_run(paid, prompt, count, requests, ledger, status):
+    busy = paid(lambda input: Reply(status) if input["number"] == 1 else Reply("ok", numbered(input)))
+    with pytest.raises(ModelError, match=f"paid: 1 {status} of 3 calls; run it again"):
+        Model(busy, ledger).ask(prompt, requests(3), count)
+
+    better = paid(numbered)
+    outcomes = Model(better, ledger).ask(prompt, requests(3), count)
+    assert [outcome.status for outcome in outcomes] == ["ok"] * 3
+    assert better.asked == ["s1"]
 
 
 def test_free_answers_are_not_kept_and_asked_for_each_time(model_says, prompt, count, requests):

@@ -213,13 +213,18 @@ def test_what_passes_by_itself_is_waited_for(server, answers, ask, ledger, failu
     assert statuses(ledger) == ["ok"]
 
 
-@pytest.mark.parametrize(("code", "status"), [(429, "rate_limited"), (500, "http_error"), (400, "http_error")])
-def test_what_does_not_pass_drops_one_request_and_not_the_run(server, answers, ask, ledger, code, status):
-    failure = answers.fails(code, **AT_ONCE)
-    server.will(*[failure] * (1 if code == 400 else 5), answers.says(OK))
-    outcomes = ask(2)
-    assert [outcome.status for outcome in outcomes] == [status, "ok"]
-    assert outcomes[0].detail == (None if code == 429 else str(code))
+def test_a_request_that_is_refused_is_dropped_alone(server, answers, ask, ledger):
+    server.will(answers.fails(400, **AT_ONCE), answers.says(OK))
+    refused, answered = ask(2)
+    assert (refused.status, refused.detail, answered.status) == ("http_error", "400", "ok")
+    assert statuses(ledger) == ["http_error", "ok"]
+
+
+@pytest.mark.parametrize(("code", "status"), [(429, "rate_limited"), (500, "server_error")])
+def test_what_does_not_pass_stops_the_run_and_keeps_the_other_answers(server, answers, ask, ledger, code, status):
+    server.will(*[answers.fails(code, **AT_ONCE)] * 5, answers.says(OK))
+    with pytest.raises(ModelError, match=f"1 {status} of 2 calls"):
+        ask(2)
     assert statuses(ledger) == [status, "ok"]
 
 

@@ -23,8 +23,6 @@ STATUSES = (
     "filtered",
     "refused",
     "reasoning_only",
-    "rate_limited",
-    "timeout",
     "http_error",
     "not_recorded",
 )

@@ -39,6 +39,24 @@ def test_the_earliest_is_kept_and_one_without_a_time_comes_last(given, settle):
     ]
 
 
+def test_a_dialogue_that_is_like_two_kept_ones_names_the_users_of_both(given, settle):
+    texts = (
+        "we would like to paint small boats",
+        "like to paint small boats by the sea",
+        "we would like to paint small boats by the sea",
+    )
+    rows = [
+        f"d{n} | u{n} | 2023-01-0{n + 1} 00:00:00+00 | [{{'role': user, 'text': {text}}}]"
+        for n, text in enumerate(texts)
+    ]
+    head = "dialogue_id | user_id | ended_at::timestamptz | turns::struct(role varchar, text varchar)[]"
+    db = given(dialogues="\n".join([head, "-", *rows]))
+
+    [row] = settle(db, duplicate_dialogues, **KNOBS | {"threshold": 0.7, "permutations": 256}).rows
+
+    assert (row["member_id"], row["kept_id"], row["like_user_ids"]) == ("d2", "d1", ["u0", "u1"])
+
+
 def test_dialogues_in_which_the_user_says_nothing_in_letters_are_not_alike(given, settle):
     db = given(
         dialogues="""

@@ -30,3 +30,20 @@ def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(give
     assert row["kept_id"] == kept
     assert {row["kept_id"], row["member_id"]} == {"m1", "m2"}
     assert {row["kept_user_id"], row["member_user_id"]} == {"ua", "ub"}
+    assert row["like_user_ids"] == [row["kept_user_id"]]
+
+
+def test_a_memory_that_is_like_two_kept_ones_names_the_users_of_both(given, settle):
+    db = given(
+        memories="""
+        memory_id | user_id | value                                         | context | confidence::double
+        ----------|---------|-----------------------------------------------|---------|-------------------
+        m1        | ua      | User likes to paint small boats               | self    | 0.95
+        m2        | ub      | likes to paint small boats by the sea         | self    | 0.95
+        m3        | uc      | User likes to paint small boats by the sea    | self    | 0.65
+        """
+    )
+
+    [row] = settle(db, duplicate_memories, **KNOBS | {"threshold": 0.7, "permutations": 256}).rows
+
+    assert (row["member_id"], row["kept_id"], row["like_user_ids"]) == ("m3", "m2", ["ua", "ub"])

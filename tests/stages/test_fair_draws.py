@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from stages.draws import share
-from stages.fair_draws import ATTEMPTS, Pool, candidate_id, fair_lengths, fair_places, first_fair
+from stages.fair_draws import ATTEMPTS, Pool, candidate_id, fair_extremes, fair_places, first_fair
 
 RULES = {
     "first": lambda ids: 0,
@@ -81,11 +81,14 @@ def test_ids_tell_nothing_and_repeat_nowhere():
         ([(9, [1, 2, 3])] * 50, False),
         ([(1, [2, 3, 9])] * 50, False),
         ([(2, [1, 2, 3])] * 50, True),
+        ([(9, [9, 1, 5])] * 50, False),
+        ([(9, [9, 9, 1])] * 50, True),
+        ([(1, [1, 9, 5])] * 50, False),
         ([(9, [1, 2, 3])] * 12 + [(1, [2, 3, 9])] * 12 + [(2, [1, 2, 3])] * 26, True),
     ],
 )
-def test_lengths_are_fair_while_the_longest_and_the_shortest_are_no_better_than_chance(pools, is_fair):
-    assert fair_lengths(pools) is is_fair
+def test_measures_are_fair_while_the_greatest_and_the_least_are_no_better_than_chance(pools, is_fair):
+    assert fair_extremes(pools) is is_fair
 
 
 def test_the_first_fair_draw_is_taken():

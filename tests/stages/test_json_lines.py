@@ -45,7 +45,8 @@ def converted(tmp_path, content):
         (b'{"model": 4}', "wrong_types"),
         (b'{"hashed_ip": ["a"]}', "wrong_types"),
         (b'{"timestamp": "yesterday"}', "wrong_types"),
-        (b'{"timestamp": 1681000000}', "wrong_types"),
+        (b'{"timestamp": true}', "wrong_types"),
+        (b'{"timestamp": 1e300}', "wrong_types"),
         (b'{"timestamp": "0001-01-01T00:00:00+05:00"}', "wrong_types"),
         (b'{"conversation": "hi"}', "wrong_types"),
         (b'{"conversation": ""}', "wrong_types"),
@@ -145,3 +146,9 @@ def test_a_conversion_that_was_broken_off_leaves_nothing_that_counts(tmp_path):
     (tmp_path / "scratch" / "lines.partial").write_bytes(b"half of it")
 
     assert [row["model"] for row in converted(tmp_path, b'{"model": "a"}\n')] == ["a"]
+
+
+@pytest.mark.parametrize("number", ["1681000000", "1681000000000", "1681000000.0"])
+def test_a_time_in_numbers_counts_seconds_or_milliseconds(number):
+    row = row_of(f'{{"timestamp": {number}}}'.encode())
+    assert row["timestamp"] == datetime(2023, 4, 9, 0, 26, 40, tzinfo=UTC)

@@ -57,7 +57,7 @@ def test_each_item_is_checked_by_its_words_and_by_the_auditor(checked):
         ({"leaks": True, "quote": " ", "reason": ""}, "not_measured", "the quotation does not stand in the query"),
         ({"leaks": True, "reason": ""}, "not_measured", "schema_error"),
         ("", "not_measured", "empty"),
-        *((Reply(status), "not_measured", status) for status in ("filtered", "timeout", "not_recorded")),
+        *((Reply(status), "not_measured", status) for status in ("filtered", "refused", "not_recorded")),
     ],
 )
 def test_the_auditors_verdict_counts_only_where_it_quotes_the_query(checked, answer, verdict, evidence):

@@ -94,10 +94,7 @@ def test_a_validator_may_not_change_the_list(checked, numbers):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        *(
-            (Reply(status, detail="why"), status)
-            for status in ("truncated", "filtered", "rate_limited", "not_recorded")
-        ),
+        *((Reply(status, detail="why"), status) for status in ("truncated", "filtered", "refused", "not_recorded")),
         *(
             ("", "empty"),
             ("no", "schema_error"),

@@ -40,6 +40,17 @@ def greedy(texts, threshold):
     return pairs
 
 
+def likes(texts, threshold):
+    """All kept texts that each member is like, by brute force."""
+    kept = [
+        position for position in range(len(texts)) if position not in {member for _, member in greedy(texts, threshold)}
+    ]
+    return {
+        member: tuple(one for one in kept if one < member and exact(texts[one], texts[member]) >= threshold)
+        for _, member in greedy(texts, threshold)
+    }
+
+
 def found(texts, **knobs):
     return [(pair.kept, pair.member) for pair in near_duplicates(texts, **(KNOBS | knobs))]
 
@@ -102,7 +113,22 @@ def test_of_two_kept_texts_a_member_goes_to_the_one_that_it_is_most_like():
     texts = [" ".join(words) for words in (WORDS[:20], (*WORDS[:12], *NEW[:8]), (*WORDS[:14], *NEW[2:8]))]
     assert exact(texts[0], texts[1]) < 0.5 <= exact(texts[0], texts[2]) < exact(texts[1], texts[2])
 
-    assert found(texts, threshold=0.5, permutations=256) == [(1, 2)]
+    [pair] = near_duplicates(texts, **KNOBS | {"threshold": 0.5, "permutations": 256})
+
+    assert (pair.kept, pair.member, pair.likes) == (1, 2, (0, 1))
+    assert pair.jaccard == pytest.approx(exact(texts[1], texts[2]))
+
+
+def test_every_kept_text_that_a_member_is_like_is_named_and_no_member():
+    draw = random.Random(3)
+    texts = [" ".join(draw.sample(WORDS, 10)) for _ in range(3)]
+    texts += [" ".join((*one.split()[:5], *other.split()[5:])) for one in texts for other in texts if one != other]
+
+    pairs = near_duplicates(texts, shingle_characters=4, threshold=0.25, permutations=256)
+
+    assert {pair.member: pair.likes for pair in pairs} == likes(texts, 0.25)
+    assert {len(pair.likes) for pair in pairs} >= {2}
+    assert all(pair.kept in pair.likes for pair in pairs)
 
 
 def test_hardly_a_pair_at_the_threshold_is_missed():
@@ -131,6 +157,9 @@ def test_every_member_is_like_the_kept_text_itself_and_comes_after_it(texts, thr
         assert pair.kept not in members
         assert pair.jaccard == pytest.approx(exact(texts[pair.kept], texts[pair.member]))
         assert pair.jaccard >= threshold
+        assert pair.kept in pair.likes
+        assert list(pair.likes) == sorted(set(pair.likes) - members)
+        assert all(threshold <= exact(texts[one], texts[pair.member]) <= pair.jaccard + 1e-9 for one in pair.likes)
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,8 +200,21 @@ def test_jaccard_is_the_share_of_what_is_common(one, other, expected):
 
 def test_a_table_names_both_texts_and_both_users():
     rows = [("m1", "ua", "User likes jazz"), ("m2", "ub", "User has a dog"), ("m3", "uc", "User likes jazz.")]
+    pair = {"kept_id": "m1", "member_id": "m3", "kept_user_id": "ua", "member_user_id": "uc", "jaccard": 1.0}
 
-    assert pairs_table(rows, 4, 0.8, 128).to_pylist() == [
-        {"kept_id": "m1", "member_id": "m3", "kept_user_id": "ua", "member_user_id": "uc", "jaccard": 1.0}
-    ]
+    assert pairs_table(rows, 4, 0.8, 128).to_pylist() == [pair | {"like_user_ids": ["ua"]}]
     assert pairs_table([], 4, 0.8, 128).num_rows == 0
+
+
+def test_a_table_names_each_user_once_whose_text_a_member_is_like():
+    first, second = " ".join(WORDS[:20]), " ".join((*WORDS[:12], *NEW[:8]))
+    between = " ".join((*WORDS[:14], *NEW[2:8]))
+    third = " ".join((*WORDS[:12], *NEW[20:28]))
+    rows = [("m1", "uz", first), ("m2", "ua", second), ("m3", "ua", third), ("m4", "uc", between)]
+    assert max(exact(third, first), exact(third, second)) < 0.5 > exact(first, second)
+    assert exact(third, between) >= 0.3
+
+    [pair] = [row for row in pairs_table(rows, 4, 0.5, 256).to_pylist() if row["member_id"] == "m4"]
+
+    assert (pair["kept_id"], pair["kept_user_id"]) == ("m2", "ua")
+    assert pair["like_user_ids"] == ["ua", "uz"]

@@ -86,7 +86,7 @@ def test_chinese_leaks_whatever_the_language_is_called(drafted):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        *((Reply(status), status) for status in ("truncated", "filtered", "timeout", "not_recorded")),
+        *((Reply(status), status) for status in ("truncated", "filtered", "refused", "not_recorded")),
         *(
             ("", "empty"),
             ("Why not?", "schema_error"),
@@ -103,7 +103,7 @@ def test_a_draft_that_is_none_is_a_drop(drafted, answer, reason):
 
 
 def test_a_rewriting_that_failed_leaves_the_leaking_draft_the_last(drafted):
-    settled, _ = drafted(about_parrots(draft(LEAKY), Reply("timeout")))
+    settled, _ = drafted(about_parrots(draft(LEAKY), Reply("filtered")))
 
     assert [(row["attempt"], row["leaks"]) for row in settled.rows if row["target_id"] == "t1"] == [(0, True)]
-    assert settled.reasons == {"t1": "timeout"}
+    assert settled.reasons == {"t1": "filtered"}

@@ -1,4 +1,5 @@
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from stages.source import Shard, Source, files_of
@@ -128,3 +129,35 @@ def test_a_path_with_nothing_to_read_is_told(tmp_path, name, message):
 
     with pytest.raises(BadInputError, match=message):
         files_of(tmp_path / name)
+
+
+@pytest.fixture
+def broken_text(tmp_path):
+    """Write a Parquet shard in which one message is no UTF-8; any reader of its footer takes it for good."""
+    text = pa.array([b"fine", b"\xff\xfe broken"]).view(pa.string())
+    roles = pa.array(["user", "assistant"])
+    messages = pa.StructArray.from_arrays([roles, text], names=["role", "content"])
+    columns = {name: ["x"] for name in ("conversation_hash", "model", "timestamp", "hashed_ip")}
+    table = pa.table({**columns, "conversation": pa.ListArray.from_arrays([0, 2], messages)})
+    pq.write_table(table, tmp_path / "broken.parquet")
+    return tmp_path / "broken.parquet"
+
+
+def test_a_shard_that_is_damaged_inside_is_found_by_its_name(source_of, talk, broken_text):
+    good = source_of({"a.parquet": [talk()], "b.jsonl": [talk()]})
+    bad = Shard("broken.parquet", broken_text, 1, "0" * 64)
+    mixed = Source((*good.shards, bad), good.scratch)
+
+    mixed.check()
+
+    assert good.damaged() is None
+    assert mixed.damaged() == "broken.parquet"
+
+
+def test_a_blank_is_no_value(source_of, talk):
+    blank = talk(conversation_hash=" ", language="")
+    blank |= {"model": "\t ", "hashed_ip": ""}
+
+    [row] = shown(source_of({"a.parquet": [blank]}))
+
+    assert [row[name] for name in ("conversation_hash", "model", "hashed_ip", "language")] == [None] * 4

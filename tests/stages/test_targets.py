@@ -53,12 +53,15 @@ def test_an_ability_is_about_certain_labels(aimed, label, kinds):
     ("split", "role", "kinds"),
     [
         ("dev", "any", {"extraction", "update", "retrieval", "PA", "PF_general", "CF", "EI", "VRA"}),
-        ("test", "extraction", {"extraction", "PF_general", "CF", "EI", "VRA"}),
-        ("test", "memory", {"update", "retrieval", "PA"}),
-        ("bank", "bank", set()),
+        ("test", "extraction", {"extraction"}),
+        ("test", "memory", {"update", "PA"}),
+        ("test", "retrieval", {"retrieval"}),
+        ("test", "utilization", {"PF_general", "CF", "EI", "VRA"}),
+        ("bank", "held_out_bank", set()),
+        ("bank", "public_bank", set()),
     ],
 )
-def test_a_role_keeps_what_shows_dialogues_from_what_shows_memories(aimed, split, role, kinds):
+def test_a_role_keeps_apart_what_one_track_shows_and_another_asks_for(aimed, split, role, kinds):
     labels = ("Personal_Background/Identity", "Preferences/Food", "Constraints_and_Boundaries/Sensitive_Topics")
 
     settled = aimed(

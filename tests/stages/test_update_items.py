@@ -156,7 +156,7 @@ def test_pieces_that_are_not_as_asked_for_drop_the_item(generated, changes, reas
     assert settled.column("target_id") == ["t2"]
 
 
-@pytest.mark.parametrize("status", ["truncated", "filtered", "timeout", "not_recorded"])
+@pytest.mark.parametrize("status", ["truncated", "filtered", "refused", "not_recorded"])
 def test_a_call_that_failed_is_a_drop_with_its_status(generated, status):
     settled, _ = generated(lambda shown: Reply(status) if shown["existing"] else segments("x"))
 

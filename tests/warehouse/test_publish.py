@@ -145,7 +145,7 @@ def full(home):
         db.execute("""
             insert into builds values
                 ('memories', 2, 'f', ['dialogues'], 'candidates', 5, 3, 2, 1.239, 4, now()),
-                ('dialogues', 1, 'f', [], 'conversations', 9, 7, 2, 0.5, 0, now());
+                ('dialogues', 1, 'f', [], 'conversations', 9, 7, 2, 0.5, 0, now() + interval 1 hour);
             insert into dropped values
                 ('memories', 'c1', 'rejected', null), ('memories', 'c2', 'rejected', 'why'),
                 ('dialogues', 'd1', 'too_long', '300'), ('memories', 'c3', 'no_evidence', null);
@@ -165,7 +165,10 @@ def full(home):
 
 
 VIEWS = {
-    "funnel": [("dialogues", "conversations", 9, 7, 2, 0.5, 0), ("memories", "candidates", 5, 3, 2, 1.24, 4)],
+    "funnel": [
+        ("dialogues", "conversations", 9, 7, 2, 0.5, 0, False),
+        ("memories", "candidates", 5, 3, 2, 1.24, 4, True),  # built before the dialogues that it reads
+    ],
     "drop_reasons": [
         ("dialogues", "too_long", 1, "300"),
         ("memories", "rejected", 2, "why"),
