@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.errors import BusyError, DamagedError
+from warehouse.errors import BadInputError, BusyError, DamagedError
 
 Warehouse = duckdb.DuckDBPyConnection
 Relation = duckdb.DuckDBPyRelation
@@ -36,6 +36,7 @@ def connect(path: str | Path = ":memory:", *, read_only: bool = False, wait_seco
 
     Raises:
         BusyError: another process holds the file.
+        BadInputError: this user may not open it.
         DamagedError: the file or its write-ahead log cannot be read.
     """
     return _patiently(path, wait_seconds, lambda: _open(path, read_only))
@@ -49,6 +50,8 @@ def _patiently(path: str | Path, wait_seconds: float, opened: Callable[[], Wareh
         except duckdb.ConnectionException:  # this process has it open in another way: nothing is wrong with the file
             raise
         except duckdb.Error as error:
+            if "Permission denied" in str(error):
+                raise BadInputError(f"{path} cannot be opened: permission denied") from None
             if "Could not set lock" not in str(error):
                 raise DamagedError(
                     f"{path} cannot be opened ({type(error).__name__}); "
