@@ -8,7 +8,7 @@ from warehouse import Warehouse
 
 HEAD = """\
 ---
-license: odc-by
+license: {license}
 configs:
 {configs}
 ---
@@ -21,8 +21,7 @@ configs:
 
 {models}
 
-The dialogues come from WildChat (ODC-BY). User ids are hashes made with a secret, but the texts of the dialogues are
-public there and can be joined to it.
+{origin}.
 """
 STATUS = {
     True: "The gold memories were verified by people.",
@@ -38,6 +37,8 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
         configs="\n".join(_config(track) for track in tracks),
         version=version,
         about=recipe.about.rstrip("."),
+        origin=recipe.origin.rstrip("."),
+        license=recipe.license,
         status=status,
         models=_models(db),
     )

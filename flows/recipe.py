@@ -181,6 +181,11 @@ class Recipe(Part):
     """Every knob of a benchmark version. It holds no path and no key."""
 
     about: str = "AlpsBench with the paper's numbers"
+    origin: str = (
+        "The dialogues come from WildChat. User ids are hashes made with a secret, but the texts of the dialogues are "
+        "public there and can be joined to it"
+    )
+    license: str = "odc-by"
     dialogues: Dialogues = Dialogues()
     duplicate_dialogues: NearDuplicates = NearDuplicates()
     duplicate_memories: NearDuplicates = NearDuplicates()
