@@ -129,7 +129,7 @@ def build_site(reports: Iterable[Report], folder: Path) -> Mapping[str, Path]:
         gx = _great_expectations()
         context = _new_context(gx)
         pages = {report.table: _add_results(gx, context, report) for report in reports}
-        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.resolve())}
         site = {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": store}
         context.variables.data_docs_sites = {"tables": site}
         context.build_data_docs()

@@ -52,7 +52,7 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
             ((track.name, *(counts.get((track.name, split), 0) for split in SPLITS)) for track in tracks),
         ),
         "## Funnel\n",
-        _table(("table", "items", "in", "rows", "dropped"), db.execute(FUNNEL).fetchall()),
+        _table(("table", "its items", "items in", "rows", "dropped"), db.execute(FUNNEL).fetchall()),
         "## Labels of the gold memories\n",
         _table(("label", "memories"), db.execute(LABELS).fetchall()),
         "## What the release withstood\n",

@@ -15,7 +15,7 @@ from flows.show import Terminal, show_result
 from flows.sources import SAMPLE, open_source
 from llm.ledger import Ledger
 from stages.secret import Secret
-from warehouse import AlpsbenchError, Home
+from warehouse import AlpsbenchError, BadInputError, Home
 
 
 class StoppedError(AlpsbenchError):
@@ -40,6 +40,8 @@ def run_build(
         StoppedError: it was interrupted; what is built so far stays.
     """
     started = time.monotonic()
+    if not source.strip():
+        raise BadInputError("--source is empty: give a file, a folder, or sample")
     is_sample = source == "sample"
     recipe = read_recipe(recipe_file or (SAMPLE / "recipe.toml" if is_sample else None), changes)
     home.make()

@@ -8,5 +8,5 @@ WIDE = 160
 
 def console_for(*, stderr: bool = False) -> Console:
     """Return the console to write to; a file or pipe gets lines that are wide enough for tables."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=WIDE)
+    console = Console(stderr=stderr, emoji=False)
+    return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=WIDE)

@@ -1,5 +1,6 @@
 """Looks at what is published by SQL, and attacks a release again."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from rich.table import Table as Grid
 
 from evaluation.gates import Facts, audit
 from evaluation.released import open_release
-from evaluation.verdicts import Gate, raise_if_failed
+from evaluation.verdicts import Gate, counted, raise_if_failed
 from flows.recipe import read_recipe
+from flows.release_files import hashes_of
 from warehouse import BadInputError, Home, Warehouse, connect
 
 MAXIMUM_ROWS = 1000
@@ -90,11 +92,22 @@ def show_audit(console: Console, home: Home, version: str) -> None:
         verified_share=None,
         auditor_leaks=None,
     )
-    gates = audit(release, facts)
+    gates = [files_unchanged(folder), *audit(release, facts)]
     console.print(_gates(gates))
     raise_if_failed(gates)
     measured = sum(gate.verdict != "not_measured" for gate in gates)
     console.print(f"\nall {measured} gates that were measured passed, {len(gates) - measured} were not measured")
+
+
+def files_unchanged(folder: Path) -> Gate:
+    """Compare every file of a release with the hash that its manifest has of it."""
+    manifest = json.loads((folder / "public" / "manifest.json").read_text(encoding="utf-8"))
+    changed, total = [], 0
+    for side in ("public", "sealed"):
+        there, promised = hashes_of(folder / side), manifest.get(side, {})
+        total += len(promised)
+        changed += [f"{side}/{name}" for name in {*there, *promised} if there.get(name) != promised.get(name)]
+    return counted("files_as_in_manifest", changed, total)
 
 
 def _gates(gates: Sequence[Gate]) -> Grid:

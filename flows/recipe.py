@@ -204,7 +204,7 @@ def read_recipe(path: Path | None, changes: Sequence[str] = ()) -> Recipe:
     Raises:
         BadInputError: no such file, no TOML, an unknown key or a value out of range; it names the key.
     """
-    where = str(path) if path else "the recipe"
+    where = str(path) if path and not changes else "the recipe"
     try:
         made = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
     except OSError as error:

@@ -106,12 +106,13 @@ def manifest_of(public: Path, sealed: Path, version: str, fingerprint: str, trac
             {"name": track.name, "task": track.task, "folder": track.folder, "distractors": track.distractors}
             for track in tracks
         ],
-        "public": _hashes(public),
-        "sealed": _hashes(sealed),
+        "public": hashes_of(public),
+        "sealed": hashes_of(sealed),
     }
 
 
-def _hashes(folder: Path) -> dict[str, dict[str, Any]]:
+def hashes_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return SHA-256 and size in bytes of every file below a folder but the manifest, by its path there."""
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json")
     return {
         path.relative_to(folder).as_posix(): {"sha256": sha256_of(path), "bytes": path.stat().st_size} for path in found
@@ -129,3 +130,13 @@ def is_released(home: Home, version: str, fingerprint: str, tracks: Sequence[Tra
     except (OSError, ValueError):
         return False
     return bool(manifest == manifest_of(public, sealed, version, fingerprint, tracks))
+
+
+def is_made_of(place: Path, fingerprint: str) -> bool:
+    """Say whether the manifest of a release names a fingerprint, whatever became of its files."""
+    try:
+        return bool(
+            json.loads((place / "public" / "manifest.json").read_text(encoding="utf-8"))["fingerprint"] == fingerprint
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

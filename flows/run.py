@@ -22,7 +22,7 @@ from flows.curate import curate
 from flows.fingerprint import code_of
 from flows.recipe import Recipe
 from flows.release import attack, construct
-from flows.release_files import is_released, publish_release, write_draft
+from flows.release_files import is_made_of, is_released, publish_release, write_draft
 from llm.gateway import Model
 from llm.ledger import Ledger
 from stages.audits import Draft
@@ -123,7 +123,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
     tracks = tracks_of(job.recipe.retrieval.distractors)
     released = plan.fingerprint is None or is_released(job.home, job.version, plan.fingerprint, tracks)
     if plan.fingerprint and not released and job.version != DRAFT_VERSION:
-        refuse_to_replace(job)
+        refuse_to_replace(job, plan.fingerprint)
     builder = Builder(job.home, plan.steps, watcher, job.until)
     if plan.is_built and released and is_finished(job.home, plan.steps):
         with suppress(Reached):
@@ -176,14 +176,18 @@ def check_version(version: str) -> None:
         raise BadInputError(f"--version {version!r}: a version is letters, digits, dots, dashes and underscores")
 
 
-def refuse_to_replace(job: Job) -> None:
+def refuse_to_replace(job: Job, fingerprint: str) -> None:
     """Keep a released version as it is.
 
     Raises:
-        BadInputError: it stands there, made of other things.
+        BadInputError: it stands there, made of other things, or is not what its manifest says.
     """
     place = job.home.releases / job.version
     if place.exists():
+        if is_made_of(place, fingerprint):
+            raise BadInputError(
+                f"the files of {place} are not those of its manifest any more: move it away, and build it again"
+            )
         raise BadInputError(
             f"version {job.version} is released already, and this build would change it: give another --version"
         )

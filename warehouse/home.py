@@ -76,6 +76,7 @@ class Home:
 
         Raises:
             BusyError: another build holds it.
+            BadInputError: this user may not write there.
         """
         lock = FileLock(self.work / "build.lock", timeout=0)
         try:
@@ -83,15 +84,27 @@ class Home:
         except Timeout:
             message = f"another build is running in {self.root}; wait for it, or give another --home"
             raise BusyError(message) from None
+        except OSError as error:
+            raise BadInputError(f"cannot write in the home {self.root}: {error.strerror}") from None
         try:
             yield
         finally:
             lock.release()
 
     def secret(self, given: str | None = None) -> str:
-        """Return the secret that makes user ids: the given one, or the home's own, made once."""
+        """Return the secret that makes user ids: the given one, or the home's own, made once.
+
+        Raises:
+            BadInputError: the given one is another than the home was built with, or the home's own is gone.
+        """
         path, given = self.root / "secret", (given or "").strip()
+        known = self.work / "secret.sha256"
         if not path.exists():
+            if not given and known.exists():
+                raise BadInputError(
+                    f"{path} is gone, and with it all user ids: put it back, or give it as ALPSBENCH_SECRET; "
+                    f"to begin anew with other ids, remove {known}"
+                )
             draft = path.with_suffix(".partial")
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 file.write(given or secrets.token_hex(32))
@@ -101,6 +114,8 @@ class Home:
             raise BadInputError(
                 f"ALPSBENCH_SECRET is not the secret that {self.root} was built with; unset it or use another home"
             )
+        self.work.mkdir(exist_ok=True)
+        known.write_text(hashlib.sha256(kept.encode()).hexdigest(), encoding="utf-8")
         return kept
 
 

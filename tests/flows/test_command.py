@@ -61,6 +61,10 @@ def test_a_source_that_is_not_there_is_refused(refusal, home, unchanged):
     assert refusal("build", "--home", home, "--source", "nowhere", code=2) == "no such file or folder: nowhere"
 
 
+def test_an_empty_source_is_refused(refusal, home, unchanged):
+    assert refusal("build", "--home", home, "--source", "", code=2).startswith("--source is empty")
+
+
 def test_an_empty_folder_is_refused(refusal, home, unchanged, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -288,3 +292,25 @@ def test_while_a_build_runs_others_look_at_what_is_there_and_a_second_build_says
     # The funnel grows flow by flow: no answer between two publications is wrong, and none fails.
     assert seen <= {0, 9, 12, 21, 22}
     assert len(seen) >= 2
+
+
+@pytest.mark.slow
+def test_without_a_home_everything_is_in_the_folder_benchmark(alpsbench):
+    alpsbench.succeed("build", "--until", "users")
+
+    home = alpsbench.folder / "benchmark"
+    assert (home / "data_docs" / "index.html").exists()
+    assert "users" in alpsbench.succeed("sql", "from funnel")
+
+
+def test_a_released_file_that_was_changed_fails_its_audit_by_name(refusal, home):
+    card = home / "releases" / "draft" / "public" / "README.md"
+    card.write_text(card.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+
+    told = refusal("audit", "--home", home, code=8)
+
+    assert told == "1 gate failed: files_as_in_manifest of all: 1 rows, at most 0 allowed (public/README.md)"
+
+
+def test_what_looks_like_an_emoji_is_shown_as_it_is(alpsbench, sample_home):
+    assert "root:x:101 :smile:" in alpsbench.succeed("sql", "select 'root:x:101 :smile:' as x", "--home", sample_home)

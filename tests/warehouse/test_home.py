@@ -113,3 +113,14 @@ def test_a_secret_that_was_cut_short_by_a_kill_is_made_anew(home):
 def test_a_hash_is_that_of_the_content(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_secret_that_is_gone_is_not_made_anew_without_a_word(tmp_path):
+    home = Home(tmp_path / "home")
+    home.make()
+    kept = home.secret()
+    (home.root / "secret").unlink()
+
+    with pytest.raises(BadInputError, match="is gone, and with it all user ids"):
+        home.secret()
+    assert home.secret(kept) == kept
