@@ -15,7 +15,7 @@ CHOICES = """
     select 't' || sha256(kind || '|' || coalesce(memory_id, dialogue_id))[:16] as target_id, *
     from ({})
 """
-# Which labels an ability is about, by pattern; the first that fits.
+# Which labels an ability is about, by pattern. A memory may be a target of several abilities.
 ABILITY_LABELS = {
     "PA": (
         "Personal_Background/%",
