@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 Form = TypeVar("Form", bound=BaseModel)
 OPENING = re.compile(r"[{\[]")
+BRACKETS = re.compile(r"[{}\[\]]")
 
 
 def _refuse(constant: str) -> None:
@@ -48,14 +49,26 @@ def _read(text: str, form: type[Form]) -> Form:
 
 
 def _values_in(text: str) -> list[Any]:
+    """Return the JSON values that stand in prose; what stands between brackets that hold no JSON is none."""
     values, start = [], 0
     while opening := OPENING.search(text, start):
         try:
             value, start = DECODER.raw_decode(text, opening.start())
-            values.append(value)
         except ValueError:
-            start = opening.end()
+            start = _closed_at(text, opening.start())
+        else:
+            values.append(value)
     return values
+
+
+def _closed_at(text: str, start: int) -> int:
+    """Return where the bracket at `start` is closed; the end for one that never is, as in an answer that was cut."""
+    depth = 0
+    for bracket in BRACKETS.finditer(text, start):
+        depth += 1 if bracket.group() in "{[" else -1
+        if depth == 0:
+            return bracket.end()
+    return len(text)
 
 
 def _fits(value: object, form: type[BaseModel]) -> bool:

@@ -1,62 +1,93 @@
-"""Every attempt at a model call, in SQLite: what was asked of whom, how it ended, and what is known already."""
+"""Every attempt at a model call, in SQLite: what was asked of whom, how it ended, what it cost, what is known."""
 
 import sqlite3
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 
+from llm.attempts import LOST, Usage
 from warehouse.errors import DamagedError
 
-SCHEMA = """
-    create table if not exists calls (
-        key text not null, model text not null, prompt text not null, subject text not null, status text not null,
-        answer text, prompt_tokens integer, completion_tokens integer, seconds real not null,
-        ended_at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ'))
-    );
-    create index if not exists known on calls (key) where answer is not null;
-"""
+MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"), key=lambda path: int(path.stem))
+NANO = 1_000_000_000
+KEYS_AT_ONCE = 500
 CALLS = pa.schema(
     [
         ("call", pa.int64()),
-        *((name, pa.string()) for name in ("model", "prompt", "subject", "status")),
-        *((name, pa.int64()) for name in ("prompt_tokens", "completion_tokens")),
-        ("seconds", pa.float64()),
-        ("ended_at", pa.string()),
+        *((name, pa.string()) for name in ("model", "prompt", "subject", "way", "status", "detail")),
+        *((f"{name}_tokens", pa.int64()) for name in ("prompt", "cached", "completion", "reasoning")),
+        *((name, pa.float64()) for name in ("usd", "held_usd", "seconds")),
+        *((name, pa.string()) for name in ("started_at", "ended_at")),
     ]
 )
+ROWS = f"""
+    select call, model, prompt, subject, way, status, detail, prompt_tokens, cached_tokens, completion_tokens,
+        reasoning_tokens, nano_usd / {NANO}.0, held_nano_usd / {NANO}.0, seconds, started_at, ended_at
+    from calls order by call
+"""
+NOW = "strftime('%Y-%m-%dT%H:%M:%fZ')"
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One attempt. `answer` is kept where it is ok and would cost something to ask for again."""
+class Intent:
+    """An attempt before it is made. `most_nano_usd` is what it can cost at the most."""
 
     key: str
     model: str
     prompt: str
     subject: str
+    way: str = "live"
+    most_nano_usd: int = 0
+    batch: str | None = None
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an attempt ended. `answer` is kept where it is ok and would cost something to ask for again."""
+
     status: str
-    answer: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    seconds: float
+    detail: str | None = None
+    answer: str | None = None
+    usage: Usage = Usage()
+    nano_usd: int | None = None
+    held_nano_usd: int = 0
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Billionths of a US dollar: spent for sure, and at the most by attempts whose cost is not known."""
+
+    nano_usd: int
+    held_nano_usd: int
+
+    @property
+    def most(self) -> int:
+        """What may have been spent in all."""
+        return self.nano_usd + self.held_nano_usd
 
 
 class Ledger:
-    """The attempts of one home; without a path, those of this process alone."""
+    """The attempts of one home; without a path, those of this process alone. Several processes may write it at once."""
 
     def __init__(self, path: Path | str = ":memory:") -> None:
-        """Open the ledger, or begin it.
+        """Open the ledger, or begin it; attempts of processes that died are called lost.
 
         Raises:
             DamagedError: the file is no ledger any more.
         """
-        self.db = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
+        self.path = path
+        self.process = _name_of(psutil.Process())
+        self.db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
         try:
-            # In WAL mode a row outlives the process as soon as it is written.
+            # In WAL mode a row outlives the process as soon as it is committed, and with full also the machine.
             self.db.execute("pragma journal_mode = wal")
-            self.db.execute("pragma synchronous = normal")
-            self.db.executescript(SCHEMA)
+            self.db.execute("pragma synchronous = full")
+            self._migrate()
+            self.bury()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError as error:
@@ -65,26 +96,118 @@ class Ledger:
                 f"the ledger {path} cannot be read ({error}); move it away and build again: model calls are repeated"
             ) from None
 
-    def add(self, attempt: Attempt) -> None:
-        """Write one attempt down."""
+    def _migrate(self) -> None:
+        with Transaction(self.db):
+            version: int = self.db.execute("pragma user_version").fetchone()[0]
+            for migration in MIGRATIONS[version:]:
+                for statement in _statements(migration.read_text(encoding="utf-8")):
+                    self.db.execute(statement)
+                self.db.execute(f"pragma user_version = {int(migration.stem)}")
+
+    def bury(self) -> None:
+        """Call those pending attempts lost whose process is gone; what they may have cost stays held."""
+        pending = "select distinct process from calls where status = 'pending' and way <> 'batch'"
+        for (process,) in self.db.execute(pending).fetchall():
+            if process != self.process and not _is_alive(process):
+                sql = f"update calls set status = ?, ended_at = {NOW} where status = 'pending' and process = ?"
+                self.db.execute(f"{sql} and way <> 'batch'", [LOST, process])
+
+    def transaction(self) -> "Transaction":
+        """Write what follows at once or not at all."""
+        return Transaction(self.db)
+
+    def begin(self, intent: Intent, most_nano_usd: int | None = None) -> int | None:
+        """Write an attempt down before it is made and return its number; None where the money does not suffice.
+
+        `most_nano_usd` is what the whole ledger may spend. Call it inside a transaction: others spend too.
+        """
+        if most_nano_usd is not None and self.spending().most + intent.most_nano_usd > most_nano_usd:
+            return None
+        values = (
+            intent.key,
+            intent.model,
+            intent.prompt,
+            intent.subject,
+            intent.way,
+            intent.most_nano_usd,
+            intent.batch,
+        )
+        return self.db.execute(
+            "insert into calls (key, model, prompt, subject, way, held_nano_usd, batch, process, status, started_at)"
+            f" values (?, ?, ?, ?, ?, ?, ?, ?, 'pending', {NOW})",
+            [*values, self.process],
+        ).lastrowid
+
+    def end(self, call: int, ending: Ending) -> None:
+        """Write down how an attempt ended."""
+        usage = ending.usage
         self.db.execute(
-            "insert into calls (key, model, prompt, subject, status, answer, prompt_tokens, completion_tokens, seconds)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            astuple(attempt),
+            "update calls set status = ?, detail = ?, answer = ?, prompt_tokens = ?, cached_tokens = ?,"
+            " completion_tokens = ?, reasoning_tokens = ?, nano_usd = ?, held_nano_usd = ?, seconds = ?,"
+            f" ended_at = {NOW} where call = ?",
+            [ending.status, ending.detail, ending.answer, usage.prompt, usage.cached, usage.completion]
+            + [usage.reasoning, ending.nano_usd, ending.held_nano_usd, ending.seconds, call],
         )
 
-    def answer(self, key: str) -> str | None:
-        """Return the last ok answer that is known for a key, if any."""
-        found = self.db.execute(
-            "select answer from calls where key = ? and answer is not null order by rowid desc limit 1", [key]
-        ).fetchone()
-        return found[0] if found else None
+    def spending(self) -> Spending:
+        """Return what was spent so far."""
+        return Spending(*self.db.execute("select nano_usd, held_nano_usd from spending").fetchone())
 
-    def table(self) -> pa.Table:
-        """Return all attempts without their answers, in the order in which they ended."""
-        rows = self.db.execute(
-            "select rowid, model, prompt, subject, status, prompt_tokens, completion_tokens, seconds, ended_at"
-            " from calls order by rowid"
-        ).fetchall()
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(CALLS)
-        return pa.table(columns, schema=CALLS)
+    def has_pending(self) -> bool:
+        """Say whether any attempt is under way whose money is held until it ends."""
+        sql = "select 1 from calls where status = 'pending' and way <> 'batch' and held_nano_usd > 0 limit 1"
+        return self.db.execute(sql).fetchone() is not None
+
+    def answers(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the last ok answer of each key that has one."""
+        found: dict[str, str] = {}
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            part = keys[start : start + KEYS_AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            sql = f"select key, answer from calls where key in ({marks}) and answer is not null order by call"
+            found.update(self.db.execute(sql, part).fetchall())
+        return found
+
+    def rows(self) -> pa.RecordBatchReader:
+        """Give all attempts without their answers, in the order in which they began, some thousand at a time."""
+        return pa.RecordBatchReader.from_batches(CALLS, self._parts())
+
+    def _parts(self) -> Iterator[pa.RecordBatch]:
+        cursor = self.db.execute(ROWS)
+        while rows := cursor.fetchmany(20_000):
+            yield pa.record_batch([list(column) for column in zip(*rows, strict=True)], schema=CALLS)
+
+
+class Transaction:
+    """Begins with the right to write, so that what is read inside stays true until it is committed."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def __enter__(self) -> None:
+        self.db.execute("begin immediate")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.db.execute("rollback" if kind else "commit")
+
+
+def _name_of(process: psutil.Process) -> str:
+    # A process id alone comes back with another process.
+    return f"{process.pid}@{process.create_time():.2f}"
+
+
+def _is_alive(name: str | None) -> bool:
+    pid = (name or "").partition("@")[0]
+    try:
+        return bool(pid) and _name_of(psutil.Process(int(pid))) == name
+    except psutil.Error:
+        return False
+
+
+def _statements(sql: str) -> Iterator[str]:
+    statement = ""
+    for line in sql.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -2,21 +2,19 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from llm.answers import Form
-from llm.gateway import Prompt, Reply, Request
+from llm.attempts import Reply
+from llm.questions import Free, Question
 from warehouse import BadInputError, sha256_of
 
 
-class Recorded:
+class Recorded(Free):
     """Answers of one model, by prompt and subject; what was not recorded is not answered."""
-
-    is_paid = False
-    concurrency = 1
 
     def __init__(self, path: Path, model: str) -> None:
         """Read the answers of `model` from `path`.
@@ -40,13 +38,10 @@ class Recorded:
         self.identity: Mapping[str, str] = {"recorded": self.sha256, "model": model}
         self.answers = {(row["prompt"], row["subject"]): row["answer"] or "" for row in rows}
 
-    async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:
+    async def reply(self, question: Question[Any]) -> Reply:
         """Return the recorded answer, if there is one."""
-        answer = self.answers.get((prompt.name, request.subject))
+        answer = self.answers.get((question.prompt.name, question.request.subject))
         return Reply("not_recorded") if answer is None else Reply("ok", answer)
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 def _models(table: object) -> str:

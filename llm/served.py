@@ -1,115 +1,116 @@
 """The provider that calls a model at an address which speaks the OpenAI protocol."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import openai
-from openai import AsyncOpenAI
-from pydantic import BaseModel
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
-from llm.answers import Form
+from llm.attempts import Reply
 from llm.catalogue import Entry
-from llm.errors import ModelError
-from llm.gateway import Prompt, Reply, Request, Status
+from llm.completions import body_of, reply_of
+from llm.jobs import Jobs
+from llm.meter import Terms
+from llm.money import most_of
+from llm.pace import Pace, Patience
+from llm.questions import Question
+from llm.tokens import MESSAGE_TOKENS, most_tokens
+from llm.wire import Wire
 
-NO_BALANCE = "the account has no balance"
-STOPPING = {
-    401: "the key is not accepted",
-    402: NO_BALANCE,
-    403: "access is refused",
-    404: "the address or the model is not known there",
-}
-FINISHED: dict[str, Status] = {"length": "truncated", "content_filter": "filtered"}
+LARGER = 4
+"""How many times the first limit a cut answer may have."""
+
+
+class Sampling(BaseModel):
+    """How answers are drawn. What is not set is left to the server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    seed: int | None = None
+    reasoning_effort: str | None = None
 
 
 class Served:
-    """A model of the catalogue, called over HTTP with a strict JSON schema."""
+    """A model of the catalogue, called over HTTP."""
 
-    is_paid = True
+    def __init__(
+        self,
+        entry: Entry,
+        key: str | None,
+        sampling: Sampling | None = None,
+        max_tokens: int = 8192,
+        pace: Pace | None = None,
+        patience: Patience | None = None,
+        jobs: Jobs | None = None,
+    ) -> None:
+        """Name the model, the key that the server wants, and the tokens that an answer may have at first.
 
-    def __init__(self, entry: Entry, key: str | None, concurrency: int = 16) -> None:
-        """Name the model, and the key that the server wants.
+        With `jobs` the questions of a round are handed in as batch jobs.
 
         Raises:
             ModelError: the key holds what no header can; the errors of HTTP would show it.
         """
-        key = key.strip() if key else None
-        if key and not (key.isascii() and key.isprintable()):
-            raise ModelError(f"the key of {entry.name} holds characters that no key has; copy it again")
         self.name = entry.name
         self.entry = entry
-        self.key = key
-        self.concurrency = concurrency
-        self.client: AsyncOpenAI | None = None
-        self.identity: Mapping[str, str] = {"model": entry.name, "served_as": entry.served_as}
-
-    async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:
-        """Call the model once; what may pass by itself (429, 5xx, time-outs) is tried again by the client.
-
-        Raises:
-            ModelError: nobody answers at the address, or the account cannot be used.
-        """
-        if self.client is None:
-            self.client = AsyncOpenAI(base_url=self.entry.url, api_key=self.key or "none", max_retries=4, timeout=600)
-        try:
-            return _reply_of(await self.client.chat.completions.create(**self._call(prompt, request, form)))
-        except ValueError:  # the body is no JSON; the error would show it
-            return Reply("empty", detail="no completion")
-        except openai.RateLimitError as error:
-            if error.code == "insufficient_quota":
-                raise ModelError(f"{self.name} at {self.entry.url}: {NO_BALANCE} (429)") from None
-            return Reply("rate_limited")
-        except openai.APITimeoutError:
-            return Reply("timeout")
-        except openai.APIConnectionError as error:
-            raise ModelError(f"{self.name} cannot be reached at {self.entry.url}: {_cause(error)}") from None
-        except openai.APIStatusError as error:
-            if reason := STOPPING.get(error.status_code):
-                raise ModelError(f"{self.name} at {self.entry.url}: {reason} ({error.status_code})") from None
-            is_servers = error.status_code >= 500
-            return Reply("server_error" if is_servers else "http_error", detail=str(error.status_code))
-
-    async def close(self) -> None:
-        """Let go of the connections: a client belongs to one event loop."""
-        if self.client is not None:
-            await self.client.close()
-            self.client = None
-
-    def _call(self, prompt: Prompt, request: Request, form: type[Form]) -> dict[str, Any]:
-        return {
-            "model": self.entry.served_as,
-            "messages": [
-                {"role": "system", "content": prompt.text},
-                {"role": "user", "content": json.dumps(request.input, ensure_ascii=False)},
-            ],
-            "response_format": {"type": "json_schema", "json_schema": strict_schema(form)},
+        self.wire = Wire(entry, key)
+        self.jobs = jobs
+        self.sampling = (sampling or Sampling()).model_dump(exclude_none=True)
+        most = entry.output_tokens or LARGER * max_tokens
+        self.limits = min(max_tokens, most), min(LARGER * max_tokens, most)
+        room = entry.context_tokens and max(entry.context_tokens - self.limits[1], entry.context_tokens // 2)
+        self.terms = Terms(
+            is_paid=True,
+            price=entry.price,
+            input_tokens=room,
+            has_larger_limit=self.limits[1] > self.limits[0],
+            is_batched=jobs is not None,
+            pace=pace or Pace(entry.concurrency),
+            patience=patience or Patience(),
+        )
+        # The limit of tokens is no part of it: an answer that was not cut is the same under a larger one.
+        self.identity: Mapping[str, Any] = {
+            "model": entry.name,
+            "served_as": entry.served_as,
+            "sampling": self.sampling,
         }
 
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a key to send."""
+        return bool(self.wire.key)
 
-def strict_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """Return a form as the strict JSON schema that servers constrain answers to."""
-    function = openai.pydantic_function_tool(form)["function"]
-    return {"name": form.__name__, "strict": True, "schema": function["parameters"]}
+    async def reply(self, question: Question[Any]) -> Reply:
+        """Call the model once."""
+        answer = await self.wire.post("/chat/completions", self.body(question))
+        return answer if isinstance(answer, Reply) else reply_of(answer, self.entry.reasoning_fields)
 
+    def body(self, question: Question[Any]) -> dict[str, Any]:
+        """Return a question as the body of a call."""
+        return body_of(self.entry, question, self.sampling, self.limits[question.is_larger])
 
-def _reply_of(completion: Any) -> Reply:
-    # The client does not check what it was sent: a page in HTML is a text here.
-    if not getattr(completion, "choices", None) or not completion.choices[0].message:
-        return Reply("empty", detail="no completion")
-    choice, usage = completion.choices[0], completion.usage
-    message = choice.message
-    status: Status = "refused" if message.refusal else FINISHED.get(choice.finish_reason, "ok")
-    if status == "ok" and not message.content and getattr(message, "reasoning_content", None):
-        status = "reasoning_only"
-    return Reply(
-        status,
-        (message.content or "").encode("utf-8", "replace").decode(),  # no lone surrogates beyond this border
-        prompt_tokens=usage.prompt_tokens if usage else None,
-        completion_tokens=usage.completion_tokens if usage else None,
-    )
+    @property
+    def batch_jobs(self) -> Jobs:
+        """The jobs that the questions are handed in as."""
+        if self.jobs is None:
+            raise RuntimeError(f"{self.name} is not called in batches")
+        return self.jobs
 
+    @property
+    def factor(self) -> float:
+        """The share of the price that is asked."""
+        return self.entry.price.batch_factor if self.entry.price and self.jobs else 1.0
 
-def _cause(error: Exception) -> str:
-    cause = error.__cause__
-    return str(cause) if cause and str(cause) else "no answer"
+    def most_nano_usd(self, question: Question[Any]) -> int:
+        """Return what an answer costs at the most: no text has more tokens than bytes."""
+        if self.entry.price is None:
+            return 0
+        body = self.body(question)
+        sent = most_tokens(orjson.dumps([body["messages"], body.get("response_format")]).decode())
+        sent += len(body["messages"]) * MESSAGE_TOKENS
+        return most_of(self.entry.price, sent, self.limits[question.is_larger], self.factor)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.wire.close()

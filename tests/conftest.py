@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from llm.gateway import Model, Prompt, Reply, Request
+from llm.gateway import Free, Model, Question, Reply, Request
 from warehouse import Warehouse, connect
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,11 +43,8 @@ def _text(cell: str) -> str | None:
     return None if cell == "" else "" if cell == "''" else cell
 
 
-class Says:
+class Says(Free):
     """A provider that answers each request by a function of its input, or always the same."""
-
-    is_paid = False
-    concurrency = 1
 
     def __init__(self, answer: object, name: str = "says") -> None:
         self.answer = answer
@@ -55,15 +52,12 @@ class Says:
         self.identity: Mapping[str, str] = {"says": name}
         self.requests: list[Request] = []
 
-    async def reply(self, prompt: Prompt, request: Request, form: Any) -> Reply:
-        self.requests.append(request)
-        answer = self.answer(request.input) if callable(self.answer) else self.answer
+    async def reply(self, question: Question[Any]) -> Reply:
+        self.requests.append(question.request)
+        answer = self.answer(question.request.input) if callable(self.answer) else self.answer
         if isinstance(answer, Reply):
             return answer
         return Reply("ok", answer if isinstance(answer, str) else json.dumps(answer))
-
-    async def close(self) -> None:
-        return
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from llm.answers import Form
-from llm.gateway import Prompt, Reply, Request
+from llm.attempts import Reply
 from llm.offline.audit import audit_query
 from llm.offline.extraction import extract
 from llm.offline.queries import write_query
 from llm.offline.updates import write_segments
 from llm.offline.validation import validate
+from llm.questions import Free, Question
 
 NAME = "offline-rules"
 RULES: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
@@ -25,12 +25,10 @@ RULES: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
 }
 
 
-class Offline:
+class Offline(Free):
     """Answers by rules, one set for each prompt's name; the prompt's text is not read."""
 
     name = NAME
-    is_paid = False
-    concurrency = 1
 
     def __init__(self) -> None:
         folder = Path(__file__).parent
@@ -40,9 +38,7 @@ class Offline:
         digest = hashlib.sha256(code + libraries.encode()).hexdigest()
         self.identity: Mapping[str, str] = {"offline": digest}
 
-    async def reply(self, prompt: Prompt, request: Request, form: type[Form]) -> Reply:
+    async def reply(self, question: Question[Any]) -> Reply:
         """Apply the rules for the prompt's name to the input."""
-        return Reply("ok", json.dumps(RULES[prompt.name](request.input), ensure_ascii=False))
-
-    async def close(self) -> None:
-        """Nothing is open."""
+        answer = RULES[question.prompt.name](question.request.input)
+        return Reply("ok", json.dumps(answer, ensure_ascii=False))

@@ -1,0 +1,111 @@
+"""Chat completions: how a question is put to a server, and what its answer comes to."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import openai
+from pydantic import BaseModel
+
+from llm.attempts import Reply, Status, Usage
+from llm.catalogue import Entry
+from llm.questions import Prompt, Question, Repair, Request
+
+REPAIR = (Path(__file__).parent / "repair.prompt.md").read_text(encoding="utf-8").strip()
+SCHEMA = (Path(__file__).parent / "schema.prompt.md").read_text(encoding="utf-8").strip()
+FINISHED: Mapping[str, Status] = {"length": "truncated", "content_filter": "filtered"}
+MARKS = re.compile(r"<[|｜]|[|｜]>|</?s>|</?(?:bos|eos|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>")
+"""What chat formats are made of: some servers take it for their own wherever it stands."""
+
+Messages = list[dict[str, Any]]
+
+
+def messages_of(prompt: Prompt, request: Request, repair: Repair | None = None, schema: str | None = None) -> Messages:
+    """Return a request as chat messages: the prompt, then the input as JSON, which no text in it can leave.
+
+    `schema` is told to models whose server takes none.
+    """
+    told = f"{prompt.text}\n\n{SCHEMA}\n{schema}" if schema else prompt.text
+    shown = [{"role": "system", "content": told}, {"role": "user", "content": quoted(request.input)}]
+    if repair is None:
+        return shown
+    again = REPAIR.format(error=repair.error)
+    return [*shown, {"role": "assistant", "content": repair.answer}, {"role": "user", "content": again}]
+
+
+def quoted(input: Mapping[str, Any]) -> str:
+    """Return an input as JSON in which the marks of chat formats are escaped; read as JSON, it is the same."""
+    return MARKS.sub(lambda mark: _escaped(mark.group()), json.dumps(input, ensure_ascii=False))
+
+
+def _escaped(mark: str) -> str:
+    return f"\\u{ord(mark[0]):04x}{mark[1:]}"
+
+
+@cache
+def strict_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """Return a form as the strict JSON schema that servers constrain answers to."""
+    function = openai.pydantic_function_tool(form)["function"]
+    return {"name": form.__name__, "strict": True, "schema": function["parameters"]}
+
+
+def body_of(
+    entry: Entry, question: Question[Any], sampling: Mapping[str, Any], most_tokens: int | None
+) -> dict[str, Any]:
+    """Return a question as the body of a call; sampling parameters that the server refuses are left out."""
+    strict = strict_schema(question.form)  # type: ignore[arg-type] # a class is hashable
+    is_told = entry.answers in ("json_object", "text")
+    schema = json.dumps(strict["schema"]) if is_told else None
+    body: dict[str, Any] = {
+        "model": entry.served_as,
+        "messages": messages_of(question.prompt, question.request, question.repair, schema),
+        **{name: value for name, value in sampling.items() if name not in entry.refuses},
+    }
+    if most_tokens is not None:
+        body[entry.limit_parameter] = most_tokens
+    if entry.answers == "json_schema":
+        body["response_format"] = {"type": "json_schema", "json_schema": strict}
+    elif entry.answers == "json_object_schema":
+        body["response_format"] = {"type": "json_object", "schema": strict["schema"]}
+    elif entry.answers == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def reply_of(completion: Mapping[str, Any], reasoning_fields: tuple[str, ...] = ()) -> Reply:
+    """Read a completion as a server sent it; nothing in it is trusted to be there or to be of its type."""
+    usage = usage_of(completion)
+    choices = completion.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return Reply("empty", detail="no completion", usage=usage)
+    content = message.get("content")
+    text = content if isinstance(content, str) else ""
+    status: Status = "refused" if message.get("refusal") else FINISHED.get(str(choice.get("finish_reason")), "ok")
+    if status == "ok" and not text.strip() and any(message.get(field) for field in reasoning_fields):
+        status = "reasoning_only"
+    # No lone surrogates beyond this border.
+    return Reply(status, text.encode("utf-8", "replace").decode(), usage=usage)
+
+
+def usage_of(answer: Mapping[str, Any]) -> Usage:
+    """Read what a server says it used: numbers of tokens, None where it does not say."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
+        return Usage()
+    cached = _count(usage.get("prompt_tokens_details"), "cached_tokens")
+    return Usage(
+        prompt=_count(usage, "prompt_tokens"),
+        cached=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
+        completion=_count(usage, "completion_tokens"),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _count(counts: object, name: str) -> int | None:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,136 @@
+"""How fast an address is asked: as many calls at once as it bears, and none while it wants to be left alone."""
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import anyio
+import tenacity
+
+from llm.attempts import PASSING, Reply, Status
+from llm.errors import ModelError
+
+OVERLOADED: frozenset[Status] = frozenset({"rate_limited", "timeout", "server_error"})
+LONGEST_PAUSE_SECONDS = 900.0
+"""Who wants to be left alone for longer is out of reach for this run."""
+
+
+class Pace:
+    """The adaptive limit of one address: additive increase, multiplicative decrease (Chiu and Jain, 1989).
+
+    Every answer adds a part of a call, so that a whole round of answers adds one; an overload halves the limit, at
+    the most once in `cut_seconds`, since the calls of one burst all report the same overload.
+    """
+
+    def __init__(self, most: int = 32, cut_seconds: float = 1.0) -> None:
+        self.most = most
+        self.cut_seconds = cut_seconds
+        self.limit = float(most)
+        self.cut_at = float("-inf")
+        self.open_at = 0.0
+        self.has_answered = False
+        self.gate: anyio.CapacityLimiter | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a place among the calls under way."""
+        async with self._gate():
+            while (left := self.open_at - time.monotonic()) > 0:
+                await asyncio.sleep(left)
+            yield
+
+    def note(self, reply: Reply) -> None:
+        """Learn from how an attempt ended.
+
+        Raises:
+            ModelError: the address wants to be left alone for longer than a run may wait.
+        """
+        if reply.status in OVERLOADED:
+            self._cut()
+        elif reply.status not in PASSING:
+            self.has_answered = True
+            self.limit = min(float(self.most), self.limit + 1 / self.limit)
+        if self.gate is not None:
+            self.gate.total_tokens = int(self.limit)
+        if reply.retry_after is not None:
+            if reply.retry_after > LONGEST_PAUSE_SECONDS:
+                raise ModelError(f"the address wants no calls for {reply.retry_after:,.0f} s ({reply.status})")
+            if reply.status == "rate_limited":  # a limit is the whole account's; other troubles may be one call's own
+                self.open_at = max(self.open_at, time.monotonic() + reply.retry_after)
+
+    def _cut(self) -> None:
+        if time.monotonic() - self.cut_at >= self.cut_seconds:
+            self.limit = max(1.0, self.limit / 2)
+            self.cut_at = time.monotonic()
+
+    def _gate(self) -> anyio.CapacityLimiter:
+        loop = asyncio.get_running_loop()
+        if self.gate is None or self.loop is not loop:  # a limiter belongs to one event loop
+            self.gate, self.loop = anyio.CapacityLimiter(int(self.limit)), loop
+        return self.gate
+
+
+class Patience:
+    """How often an attempt that failed in passing is made again, and after which pauses."""
+
+    def __init__(self, attempts: int = 8, first_seconds: float = 0.5, longest_seconds: float = 60.0) -> None:
+        self.attempts = attempts
+        self.back_off = tenacity.wait_random_exponential(multiplier=first_seconds, max=longest_seconds)
+
+    def retrying(self) -> tenacity.AsyncRetrying:
+        """Return a fresh loop over attempts that ends with the last reply, whatever it is."""
+        return tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_result(lambda reply: reply.status in PASSING),
+            wait=self._wait,
+            stop=tenacity.stop_after_attempt(self.attempts),
+            retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+        )
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        reply: Reply | None = state.outcome.result() if state.outcome else None
+        return self.back_off(state) + (reply.retry_after or 0.0 if reply else 0.0)
+
+
+class Alarm:
+    """Stops a run in which next to nothing is answered: what fails for everybody is no matter of single items."""
+
+    def __init__(self, last: int = 50, fewest: int = 10, share: float = 0.9) -> None:
+        self.endings: deque[Status] = deque(maxlen=last)
+        self.fewest = fewest
+        self.share = share
+
+    def note(self, status: Status) -> None:
+        """Take down how a call ended at last.
+
+        Raises:
+            ModelError: of the last calls hardly one was answered.
+        """
+        self.endings.append(status)
+        failed = [ending for ending in self.endings if ending != "ok"]
+        if len(self.endings) >= self.fewest and len(failed) >= self.share * len(self.endings):
+            kinds = ", ".join(f"{failed.count(kind)} {kind}" for kind in sorted(set(failed)))
+            raise ModelError(f"{len(failed)} of the last {len(self.endings)} calls failed ({kinds})")
+
+
+def retry_after_of(headers: object, now: float) -> float | None:
+    """Read Retry-After, in seconds or as a date (RFC 9110, 10.2.3), or retry-after-ms; `now` in seconds since 1970."""
+    get = getattr(headers, "get", lambda name: None)
+    milliseconds, text = get("retry-after-ms"), get("retry-after")
+    try:
+        seconds = float(milliseconds) / 1000 if milliseconds else _seconds(text, now)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(seconds) else max(0.0, seconds)
+
+
+def _seconds(text: Any, now: float) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return parsedate_to_datetime(text).timestamp() - now
