@@ -1,6 +1,7 @@
 """What each dialogue may tell of its user: the first, generous reading by a model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ from llm.gateway import Model, Outcome, Prompt, Request
 from stages.beside import beside
 from stages.draws import digest
 from stages.item import Item
+from stages.rounds import ask_in_rounds, part_of, room_beside
+from stages.windows import Window, as_window, halves_of, merged, windows_of
 from warehouse import Warehouse
 
 PROMPT = Prompt("candidate_memories", beside(__file__, ".prompt.md"))
@@ -36,6 +39,8 @@ DIALOGUES = """
     left join duplicate_dialogues on member_id = dialogue_id
     order by dialogue_id
 """
+SPLIT = {"truncated", "too_long"}
+"""The ends of a question that a smaller one may not come to."""
 
 
 class MemoryItem(BaseModel):
@@ -55,37 +60,65 @@ class MemoryItems(BaseModel):
     memory_items: list[MemoryItem]
 
 
+@dataclass(frozen=True)
+class Part:
+    """A window of a dialogue, to be read by itself."""
+
+    subject: str
+    language: str | None
+    window: Window
+
+    @property
+    def request(self) -> Request:
+        """What the extractor is asked."""
+        return Request(self.subject, {"language": self.language, "dialogue": [one.shown for one in self.window]})
+
+
+Answered = Sequence[tuple[Part, Outcome[MemoryItems]]]
+
+
 def candidate_memories(db: Warehouse, *, extractor: Model) -> pa.Table:
-    """One row a candidate. A near-duplicate dialogue is not read, and one without an answer is dropped."""
+    """One row a candidate. A near-duplicate dialogue is not read, and one without an answer is dropped.
+
+    A dialogue that is too long for the extractor, or whose answer was cut, is read in windows; where one of them has no
+    answer, the dialogue has none.
+    """
     rows = db.execute(DIALOGUES).fetchall()
     asked = [row for row in rows if row[4] is None]
-    requests = [Request(row[1], {"language": row[2], "dialogue": numbered(row[3])}) for row in asked]
-    outcomes = extractor.ask(PROMPT, requests, MemoryItems)
+    room = room_beside(extractor, PROMPT, MemoryItems, {"language": "", "dialogue": []})
+    dialogues = [
+        [Part(hash, language, window) for window in windows_of(turns, room)] for _, hash, language, turns, _ in asked
+    ]
+    answers = ask_in_rounds(extractor, PROMPT, MemoryItems, dialogues, _smaller)
     records = [
         *({"dialogue_id": row[0], "drop_reason": "near_duplicate_dialogue", "drop_detail": row[4]}
           for row in rows if row[4] is not None),
-        *(record for row, outcome in zip(asked, outcomes, strict=True) for record in _candidates(row[0], outcome)),
+        *(record for row, answered in zip(asked, answers, strict=True) for record in _candidates(row[0], answered)),
     ]  # fmt: skip
     made = [{"extractor": extractor.name, **record} for record in records]
     return pa.Table.from_pylist(made, schema=COLUMNS)
 
 
-def numbered(turns: list[dict[str, str]]) -> list[dict[str, Any]]:
+def numbered(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
     """Return messages as a model is shown them, with their index from 0."""
-    return [{"index": index, **message} for index, message in enumerate(turns)]
+    return [message.shown for message in as_window(turns)]
 
 
-def _candidates(dialogue_id: str, outcome: Outcome[MemoryItems]) -> Iterator[dict[str, Any]]:
-    if outcome.answer is None:
-        yield {"dialogue_id": dialogue_id, "drop_reason": outcome.status, "drop_detail": outcome.detail}
-    elif not outcome.answer.memory_items:
+def _smaller(part: Part, status: str) -> list[Part]:
+    if status not in SPLIT:
+        return []
+    return [replace(part, window=half) for half in halves_of(part.window, cuts_message=status == "too_long")]
+
+
+def _candidates(dialogue_id: str, answered: Answered) -> Iterator[dict[str, Any]]:
+    for number, (_, outcome) in enumerate(answered, 1):
+        if outcome.answer is None:
+            detail = part_of(number, len(answered), outcome.detail)
+            yield {"dialogue_id": dialogue_id, "drop_reason": outcome.status, "drop_detail": detail}
+            return
+    items = merged([outcome.answer.memory_items for _, outcome in answered if outcome.answer])
+    if not items:
         yield {"dialogue_id": dialogue_id, "drop_reason": "no_memories"}
-    else:
-        for number, item in enumerate(outcome.answer.memory_items):
-            candidate_id = "c" + digest(dialogue_id, number)[:16]
-            yield {
-                "candidate_id": candidate_id,
-                "dialogue_id": dialogue_id,
-                "number": number,
-                **item.model_dump(),
-            }
+    for number, item in enumerate(items):
+        candidate_id = "c" + digest(dialogue_id, number)[:16]
+        yield {"candidate_id": candidate_id, "dialogue_id": dialogue_id, "number": number, **item.model_dump()}

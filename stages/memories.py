@@ -1,29 +1,27 @@
 """What each dialogue tells of its user: candidates checked by a model, in normal form, with their evidence."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from pydantic import BaseModel, Field
 
-from llm.gateway import Model, Outcome, Prompt, Request
+from llm.gateway import Model, Outcome, Prompt
 from stages.beside import beside
-from stages.candidate_memories import numbered
+from stages.checks import Candidate, Check, checks_of, smaller_checks
 from stages.draws import digest
-from stages.evidence import find_evidence
+from stages.evidence import locate
 from stages.item import Item
-from stages.taxonomy import REJECTED, UNMAPPED, confidence_of, label_of, type_of
+from stages.normal_form import Record, Verdict, Verdicts, Weak, changes_of, memory_of, with_evidence
+from stages.rounds import ask_in_rounds, part_of, room_beside
 from warehouse import Warehouse
 
 PROMPT = Prompt("memories", beside(__file__, ".prompt.md"))
 ITEM = Item("candidate_memories", "candidate_id")
-DEBRIS = re.compile(r"\s*\[ERROR[^\]]*\]?\s*", re.IGNORECASE)
 TEXTS = (
     *("memory_id", "candidate_id", "dialogue_id", "user_id", "language", "type", "label", "label_suggestion"),
     *("value", "evidence_text", "evidence_way", "emotion", "context", "time_scope", "preference_attitude"),
     *("given_label", "given_type", "extractor", "validator", "drop_reason", "drop_detail"),
 )
+CHANGE = pa.struct([(name, pa.string()) for name in ("field", "changed_by", "given", "taken")])
 COLUMNS = pa.schema(
     [
         *((name, pa.string()) for name in TEXTS[:9]),
@@ -31,6 +29,7 @@ COLUMNS = pa.schema(
         ("given_confidence", pa.float64()),
         *((name, pa.int32()) for name in ("evidence_message", "evidence_start", "evidence_end")),
         *((name, pa.string()) for name in TEXTS[9:]),
+        ("changes", pa.list_(CHANGE)),
     ]
 )
 DIALOGUES = """
@@ -43,114 +42,76 @@ DIALOGUES = """
     group by dialogue_id
     order by dialogue_id
 """
-SHOWN = ("number", "type", "label", "label_suggestion", "value", "confidence", "evidence_text")
 
 
-class Verdict(BaseModel):
-    """What the validator makes of one candidate; confidence 0.10 rejects it."""
-
-    number: int
-    type: str
-    label: str | None
-    label_suggestion: str | None
-    value: str
-    confidence: float = Field(allow_inf_nan=False)
-    emotion: str | None
-    context: Literal["self", "role_play", "translation", "for_others"]
-    time_scope: Literal["long_term", "short_term", "recent", "past", "unknown"]
-    preference_attitude: Literal["like", "dislike"] | None
-
-
-class Verdicts(BaseModel):
-    """One verdict a candidate, in the order of the candidates."""
-
-    memories: list[Verdict]
-
-
-def memories(db: Warehouse, *, validator: Model) -> pa.Table:
+def memories(db: Warehouse, *, validator: Model, on_assistant: Weak, not_found: Weak) -> pa.Table:
     """One row a memory, with the span of a user message that it rests on.
 
-    Dropped: what the validator rejects, what has no evidence among the user's words, what is said twice,
-    and the debris of broken tools.
+    Dropped: what the validator rejects, what has no evidence among the user's words (where the knobs do not have it
+    downgraded), what is said twice, and the debris of broken tools. A dialogue that is too long for the validator is
+    checked in windows, each candidate in one of them.
     """
     rows = db.execute(DIALOGUES).fetchall()
-    requests = [_request(hash, language, turns, found) for _, _, hash, language, turns, found in rows]
-    outcomes = validator.ask(PROMPT, requests, Verdicts)
-    records: list[dict[str, Any]] = []
-    for (dialogue_id, user_id, _, language, turns, found), outcome in zip(rows, outcomes, strict=True):
-        of_dialogue = {"dialogue_id": dialogue_id, "user_id": user_id, "language": language}
-        seen: set[str] = set()
-        for record in _judged(found, outcome, turns):
-            record |= {**of_dialogue, "validator": validator.name}
-            # With the user, whose id is made with a secret: else anybody could work out ids from WildChat itself.
-            record["memory_id"] = "m" + digest(user_id, dialogue_id, record.get("label"), record.get("value"))[:16]
-            if "drop_reason" not in record and record["memory_id"] in seen:
-                record["drop_reason"] = "repeated_in_dialogue"
-            if "drop_reason" not in record:
-                seen.add(record["memory_id"])
-            records.append(record)
+    room = room_beside(validator, PROMPT, Verdicts, {"language": "", "dialogue": [], "candidates": []})
+    found = [[Candidate(row, locate(row["evidence_text"], turns)) for row in rows_of] for *_, turns, rows_of in rows]
+    checks = [
+        checks_of(Check(hash, language, (), tuple(candidates)), turns, room)
+        for (_, _, hash, language, turns, _), candidates in zip(rows, found, strict=True)
+    ]
+    answers = ask_in_rounds(validator, PROMPT, Verdicts, checks, smaller_checks)
+    records: list[Record] = []
+    for (dialogue_id, user_id, _, language, turns, _), answered in zip(rows, answers, strict=True):
+        of_dialogue = {
+            "dialogue_id": dialogue_id,
+            "user_id": user_id,
+            "language": language,
+            "validator": validator.name,
+        }
+        judged = sorted(_judged(answered), key=lambda one: one[0].row["number"])
+        made = [of_dialogue | _record(*one, turns, on_assistant, not_found) for one in judged]
+        records += _once(made)
     return pa.Table.from_pylist(records, schema=COLUMNS)
 
 
-def _request(subject: str, language: str, turns: list[dict[str, str]], found: Sequence[Mapping[str, Any]]) -> Request:
-    candidates = [{key: one[key] for key in SHOWN} for one in found]
-    return Request(subject, {"language": language, "dialogue": numbered(turns), "candidates": candidates})
+def _judged(answered: Sequence[tuple[Check, Outcome[Verdicts]]]) -> Iterator[tuple[Candidate, Verdict | Record]]:
+    """Give each candidate with its verdict, or with the reason why it has none."""
+    for part, (check, outcome) in enumerate(answered, 1):
+        verdicts = outcome.answer.memories if outcome.answer else []
+        reason: str = outcome.status if outcome.answer is None else "validator_changed_the_list"
+        drop = {"drop_reason": reason, "drop_detail": part_of(part, len(answered), outcome.detail)}
+        is_whole = [one.number for one in verdicts] == [one.row["number"] for one in check.candidates]
+        for place, candidate in enumerate(check.candidates):
+            yield candidate, verdicts[place] if is_whole else drop
 
 
-def _judged(
-    found: Sequence[Mapping[str, Any]], outcome: Outcome[Verdicts], turns: Sequence[Mapping[str, str]]
-) -> Iterator[dict[str, Any]]:
-    verdicts = outcome.answer.memories if outcome.answer else []
-    reason: str | None = None if outcome.answer else outcome.status
-    if outcome.answer and [one.number for one in verdicts] != [one["number"] for one in found]:
-        reason, verdicts = "validator_changed_the_list", []
-    for position, candidate in enumerate(found):
-        given = {
-            "candidate_id": candidate["candidate_id"],
-            "extractor": candidate["extractor"],
-            "given_label": candidate["label"],
-            "given_type": candidate["type"],
-            "given_confidence": candidate["confidence"],
-        }
-        if reason:
-            yield {**given, "drop_reason": reason, "drop_detail": outcome.detail}
-        else:
-            yield {**given, **memory_of(verdicts[position], candidate["evidence_text"], turns)}
+def _record(
+    candidate: Candidate,
+    verdict: Verdict | Record,
+    turns: Sequence[Mapping[str, str]],
+    on_assistant: Weak,
+    not_found: Weak,
+) -> Record:
+    row = candidate.row
+    given = {"given_label": row["label"], "given_type": row["type"], "given_confidence": row["confidence"]}
+    record = {"candidate_id": row["candidate_id"], "extractor": row["extractor"], **given}
+    if not isinstance(verdict, Verdict):
+        return record | verdict
+    memory = memory_of(verdict)
+    if not memory.get("drop_reason"):
+        memory = with_evidence(memory, candidate.span, turns, on_assistant=on_assistant, not_found=not_found)
+        memory["changes"] = list(changes_of(row, verdict, memory))
+    return record | memory
 
 
-def memory_of(verdict: Verdict, quotation: str, turns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Bring one verdict into normal form; where that is not possible, it has a `drop_reason`."""
-    type, value = type_of(verdict.type), DEBRIS.sub(" ", verdict.value).strip()
-    if not value:
-        return {"drop_reason": "debris" if verdict.value.strip() else "empty_value"}
-    if type is None:
-        return {"value": value, "drop_reason": "unknown_type", "drop_detail": verdict.type[:40]}
-    confidence, label = confidence_of(verdict.confidence, type), label_of(verdict.label)
-    record = {
-        "type": type,
-        "label": label,
-        "label_suggestion": _text(verdict.label_suggestion) or _text(verdict.label) if label == UNMAPPED else None,
-        "value": value,
-        "confidence": confidence,
-        "emotion": _text(verdict.emotion),
-        "context": verdict.context,
-        "time_scope": verdict.time_scope,
-        "preference_attitude": verdict.preference_attitude,
-    }
-    if confidence == REJECTED:
-        return {**record, "drop_reason": "rejected_by_validator"}
-    if (span := find_evidence(quotation, turns)) is None:
-        return {**record, "drop_reason": "evidence_not_found"}
-    return {
-        **record,
-        "evidence_text": turns[span.message]["text"][span.start : span.end],
-        "evidence_message": span.message,
-        "evidence_start": span.start,
-        "evidence_end": span.end,
-        "evidence_way": span.way,
-    }
-
-
-def _text(text: str | None) -> str | None:
-    """Return a text without the space around it; of one that holds nothing else, nothing."""
-    return (text or "").strip() or None
+def _once(records: Iterable[Record]) -> Iterator[Record]:
+    """Number the memories of a dialogue by what they say; what is said again is dropped."""
+    seen: set[str] = set()
+    for record in records:
+        # With the user, whose id is made with a secret: else anybody could work out ids from WildChat itself.
+        parts = record["user_id"], record["dialogue_id"], record.get("label"), record.get("value")
+        record["memory_id"] = "m" + digest(*parts)[:16]
+        if not record.get("drop_reason"):
+            if record["memory_id"] in seen:
+                record["drop_reason"] = "repeated_in_dialogue"
+            seen.add(record["memory_id"])
+        yield record

@@ -3,6 +3,7 @@ with judged as (
         memories.*,
         case
             when context <> 'self' then 'context_' || context
+            when evidence_way in ('assistant', 'not_found') then 'no_words_of_user'
             when duplicate_memories.member_id is not null then 'near_duplicate_memory'
         end as reason,
         duplicate_memories.kept_id as like_memory

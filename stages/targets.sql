@@ -28,6 +28,7 @@ from memories
 join splits using (user_id)
 left join duplicate_memories on member_id = memory_id
 where context <> 'self' and member_id is null and role in ('any', 'utilization')
+    and evidence_way not in ('assistant', 'not_found')
 -- choose
 with drawn as (
     select *, sha256('target|' || target_id) as draw, kind in ('update', 'retrieval') as one_a_user

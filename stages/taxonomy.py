@@ -21,10 +21,13 @@ LABELS = tuple(f"{domain}/{aspect}" for domain, aspects in _ASPECTS.items() for 
 UNMAPPED = "UNMAPPED"
 TYPES = ("direct", "indirect")
 CONTEXTS = ("self", "role_play", "translation", "for_others")
+WEAK = 0.50
 REJECTED = 0.10
-CONFIDENCES = (0.95, 0.80, 0.65, 0.50, REJECTED)
+CONFIDENCES = (0.95, 0.80, 0.65, WEAK, REJECTED)
 CLOSE = 0.85
 """How alike (difflib's ratio, 0 to 1) each part of a misspelt label is to that of the one it is taken for."""
+RELATIVES = ("Family", "Friends", "Colleagues", "Partners")
+"""Aspects of Social_Relationships that models put under Personal_Background too, meaning the same."""
 
 _SPELLINGS = {
     **dict.fromkeys(("direct", "explicit"), "direct"),
@@ -47,17 +50,39 @@ def confidence_of(number: float, type: str) -> float:
 def label_of(text: str | None) -> str:
     """Return the label that is meant, or UNMAPPED.
 
-    A label is told by its whole path, by the end of its path where that is one label's alone, or by a
-    spelling close to it.
+    A label is told by its path, whatever parts it; by the end of its path, where that is one label's alone; by its path
+    with more before or after it; by an aspect of two words under another domain; or by a spelling close to it.
     """
-    wanted = _plain(text or "")
-    paths = {_plain(label): label for label in LABELS}
-    if wanted in paths:
-        return paths[wanted]
-    if ended := [label for path, label in paths.items() if wanted and path.endswith(f"/{wanted}")]:
-        return ended[0] if len(ended) == 1 else UNMAPPED
+    wanted, paths = _plain(text or ""), _paths()
+    for is_meant in (_is_path, _is_end, _is_within, _is_telling):
+        if meant := {label for path, label in paths.items() if is_meant(wanted, path)}:
+            return meant.pop() if len(meant) == 1 else UNMAPPED
     closest = max(paths, key=lambda path: _likeness(wanted, path))
     return paths[closest] if _likeness(wanted, closest) >= CLOSE else UNMAPPED
+
+
+@cache
+def _paths() -> dict[str, str]:
+    near = {f"Personal_Background/{aspect}": f"Social_Relationships/{aspect}" for aspect in RELATIVES}
+    return {_plain(path): label for path, label in [*zip(LABELS, LABELS, strict=True), *near.items()]}
+
+
+def _is_path(wanted: str, path: str) -> bool:
+    return wanted.replace("/", "_") == path.replace("/", "_")
+
+
+def _is_end(wanted: str, path: str) -> bool:
+    return bool(wanted) and path.endswith(f"/{wanted}")
+
+
+def _is_within(wanted: str, path: str) -> bool:
+    return f"/{path}/" in f"/{wanted}/"
+
+
+def _is_telling(wanted: str, path: str) -> bool:
+    """An aspect of one word means something else elsewhere: Preferences/Car is no car that the user has."""
+    aspect = path.partition("/")[2]
+    return any(sign in aspect for sign in "_/") and wanted.endswith(f"/{aspect}")
 
 
 def _likeness(wanted: str, path: str) -> float:

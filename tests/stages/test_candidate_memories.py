@@ -1,7 +1,12 @@
+import json
+import re
+
 import pytest
 
-from llm.gateway import Reply
+from llm.gateway import Reply, Terms
+from llm.tokens import expected_tokens
 from stages import candidate_memories
+from stages.candidate_memories import PROMPT
 
 DIALOGUES = """
 dialogue_id | conversation_hash | language | turns::struct(role varchar, text varchar)[]
@@ -19,7 +24,6 @@ PAINTS = {
     "evidence_text": "I paint",
 }
 STATUSES = (
-    "truncated",
     "filtered",
     "refused",
     "reasoning_only",
@@ -125,3 +129,135 @@ def test_half_a_surrogate_pair_in_an_answer_costs_no_other_row(extracted):
     )
 
     assert settled.column("value") == ["half ?"] * 3
+
+
+LONG = 12
+"""How many messages of the user the long dialogue has."""
+
+
+@pytest.fixture
+def long_read(given, settle, model_says):
+    """Give what comes of a dialogue in which the user tells one thing in each message, and what the model was shown."""
+
+    def make(answer, input_tokens=None, words=40):
+        texts = [f"I own {thing} goats. {'word ' * words}" for thing in range(LONG)]
+        turns = [{"role": role, "text": text} for text in texts for role in ("user", "assistant")]
+        db = given(
+            dialogues="dialogue_id | conversation_hash | language\n-\nd1 | h1 | English",
+            duplicate_dialogues=NO_DUPLICATES,
+        )
+        db.execute("alter table dialogues add column turns struct(role varchar, text varchar)[]")
+        db.execute("update dialogues set turns = $turns", {"turns": turns})
+        model = model_says(answer)
+        model.provider.terms = Terms(input_tokens=input_tokens)
+        settled = settle(db, candidate_memories, extractor=model)
+        return settled, [request.input["dialogue"] for request in model.provider.requests]
+
+    return make
+
+
+def goats(shown):
+    """An extractor that finds the goats of each message that it is shown."""
+    found = [
+        match[0]
+        for one in shown["dialogue"]
+        if one["role"] == "user" and (match := re.match(r"I own \d+ goats", one["text"]))
+    ]
+    return {"memory_items": [{**PAINTS, "value": one, "evidence_text": one} for one in found]}
+
+
+def indices(shown):
+    return [one["index"] for one in shown]
+
+
+def test_a_dialogue_that_is_too_long_is_read_in_windows_and_each_thing_is_kept_once(long_read):
+    whole, [asked] = long_read(goats)
+    room = expected_tokens(PROMPT.text) + 1000
+    settled, shown = long_read(goats, room)
+
+    assert indices(asked) == [*range(2 * LONG)]
+    assert settled.rows == whole.rows
+    assert settled.column("value") == [f"I own {thing} goats" for thing in range(LONG)]
+    assert settled.column("number") == [*range(LONG)]
+    assert len(shown) > 2
+    assert {index for window in shown for index in indices(window)} == {*range(2 * LONG)}
+    assert all(set(indices(one)) & set(indices(next)) for one, next in zip(shown, shown[1:], strict=False))
+    assert max(expected_tokens(PROMPT.text + json.dumps(window)) for window in shown) <= room
+
+
+def test_a_message_longer_than_any_window_is_read_to_its_end(long_read):
+    settled, shown = long_read(goats, expected_tokens(PROMPT.text) + 700, words=1500)
+    read = "".join(one["text"] for window in shown for one in window if one["index"] == 2 * LONG - 2)
+
+    assert settled.column("value") == [f"I own {thing} goats" for thing in range(LONG)]
+    assert read.count("word") >= 1500
+
+
+@pytest.mark.parametrize("status", ["truncated", "too_long"])
+def test_a_question_that_is_too_much_is_asked_again_in_halves(long_read, status):
+    def answer(shown):
+        return Reply(status) if len(shown["dialogue"]) > 6 else goats(shown)
+
+    settled, shown = long_read(answer)
+
+    assert settled.rows == long_read(goats)[0].rows
+    assert [(window[0]["index"], len(window)) for window in shown] == [
+        (0, 24),
+        *((0, 12), (12, 12)),
+        *((0, 6), (6, 6), (12, 6), (18, 6)),
+    ]
+
+
+def test_windows_that_are_too_much_are_halved_too(long_read):
+    room = expected_tokens(PROMPT.text) + 1000
+
+    settled, _ = long_read(lambda shown: Reply("too_long") if len(shown["dialogue"]) > 3 else goats(shown), room)
+
+    assert settled.rows == long_read(goats)[0].rows
+
+
+def test_a_dialogue_of_which_a_part_has_no_answer_is_dropped_whole(long_read):
+    def answer(shown):
+        if len(shown["dialogue"]) > 12:
+            return Reply("truncated")
+        return Reply("refused", detail="why") if shown["dialogue"][0]["index"] else goats(shown)
+
+    settled, _ = long_read(answer)
+
+    assert settled.rows == []
+    assert [(one["drop_reason"], one["drop_detail"]) for one in settled.drops] == [("refused", "part 2 of 2: why")]
+
+
+def test_a_message_whose_answer_is_cut_again_and_again_ends_so(extracted):
+    settled, asked = extracted(
+        lambda shown: (
+            Reply("truncated")
+            if shown["dialogue"][0]["index"] == 0 and shown["language"] == "English"
+            else {"memory_items": []}
+        )
+    )
+
+    assert [(one["dialogue_id"], one["drop_reason"], one["drop_detail"]) for one in settled.drops] == [
+        ("d1", "truncated", "part 1 of 2"),
+        ("d2", "no_memories", None),
+        ("d3", "no_memories", None),
+    ]
+    assert [len(one.input["dialogue"]) for one in asked] == [2, 1, 1, 1, 1]
+
+
+def test_a_message_that_alone_is_too_long_for_the_server_is_read_in_parts(long_read):
+    settled, shown = long_read(
+        lambda shown: Reply("too_long") if len(json.dumps(shown)) > 4000 else goats(shown), words=1500
+    )
+
+    assert settled.column("value") == [f"I own {thing} goats" for thing in range(LONG)]
+    assert (
+        sum(one["text"].count("word") for window in shown if len(json.dumps(window)) < 3900 for one in window)
+        == 2 * LONG * 1500
+    )
+
+
+def test_the_same_answers_give_the_same_rows_in_the_same_order(long_read):
+    room = expected_tokens(PROMPT.text) + 1000
+
+    assert long_read(goats, room)[0].rows == long_read(goats, room)[0].rows

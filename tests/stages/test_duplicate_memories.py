@@ -8,20 +8,22 @@ KNOBS = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
 @pytest.mark.parametrize(
     ("first", "second", "kept"),
     [
-        ("self      | 0.50", "role_play | 0.95", "m1"),
-        ("role_play | 0.95", "self      | 0.50", "m2"),
-        ("self      | 0.65", "self      | 0.80", "m2"),
-        ("self      | 0.80", "self      | 0.80", "m1"),
+        ("self      | 0.50 | exact", "role_play | 0.95 | exact", "m1"),
+        ("role_play | 0.95 | exact", "self      | 0.50 | exact", "m2"),
+        ("self      | 0.65 | exact", "self      | 0.80 | exact", "m2"),
+        ("self      | 0.80 | exact", "self      | 0.80 | exact", "m1"),
+        ("self      | 0.50 | assistant", "self  | 0.50 | piece", "m2"),
+        ("self      | 0.50 | not_found", "self  | 0.50 | fuzzy", "m2"),
     ],
 )
 def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(given, settle, first, second, kept):
     db = given(
         memories=f"""
-        memory_id | user_id | value               | context   | confidence::double
-        ----------|---------|---------------------|-----------|-------------------
+        memory_id | user_id | value               | context   | confidence::double | evidence_way
+        ----------|---------|---------------------|-----------|--------------------|-------------
         m1        | ua      | User lives in Lyon  | {first}
         m2        | ub      | User lives in Lyon. | {second}
-        m3        | uc      | User owns two cats  | self      | 0.95
+        m3        | uc      | User owns two cats  | self      | 0.95               | exact
         """
     )
 
@@ -36,11 +38,11 @@ def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(give
 def test_a_memory_that_is_like_two_kept_ones_names_the_users_of_both(given, settle):
     db = given(
         memories="""
-        memory_id | user_id | value                                         | context | confidence::double
-        ----------|---------|-----------------------------------------------|---------|-------------------
-        m1        | ua      | User likes to paint small boats               | self    | 0.95
-        m2        | ub      | likes to paint small boats by the sea         | self    | 0.95
-        m3        | uc      | User likes to paint small boats by the sea    | self    | 0.65
+        memory_id | user_id | value                                      | context | confidence::double | evidence_way
+        ----------|---------|--------------------------------------------|---------|--------------------|-------------
+        m1        | ua      | User likes to paint small boats            | self    | 0.95               | exact
+        m2        | ub      | likes to paint small boats by the sea      | self    | 0.95               | exact
+        m3        | uc      | User likes to paint small boats by the sea | self    | 0.65               | exact
         """
     )
 

@@ -1,9 +1,12 @@
 import hashlib
+import json
 
 import pytest
 
-from llm.gateway import Reply
+from llm.gateway import Reply, Terms
+from llm.tokens import expected_tokens
 from stages import memories
+from stages.memories import PROMPT
 
 DIALOGUES = """
 dialogue_id | user_id | conversation_hash | language | turns::struct(role varchar, text varchar)[]
@@ -18,6 +21,7 @@ c1           | d1          | 0               | direct | Preferences/Food |      
 c2           | d1          | 1               | direct |                  |                  | User is home   | 0.9                | at home        | ex
 c3           | d2          | 0               | ''     | Rome             |                  | User is Roman  | 3                  | I live in rome | ex
 """  # noqa: E501 # a drawn table
+KNOBS = {"on_assistant": "drop", "not_found": "drop"}
 
 
 def verdict(number, **changes):
@@ -30,9 +34,9 @@ def verdict(number, **changes):
 def checked(given, settle, model_says):
     """Give what comes of the candidates where the validator answers so."""
 
-    def make(answer, candidates=CANDIDATES):
+    def make(answer, candidates=CANDIDATES, **knobs):
         db = given(dialogues=DIALOGUES, candidate_memories=candidates)
-        return settle(db, memories, validator=model_says(answer, "a-validator"))
+        return settle(db, memories, validator=model_says(answer, "a-validator"), **(KNOBS | knobs))
 
     return make
 
@@ -69,12 +73,93 @@ def test_a_memory_keeps_what_it_was_given_as_and_by_whom(checked_with):
     assert row["memory_id"] == "m" + hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
-def test_evidence_in_a_message_of_the_assistant_is_none(checked):
-    candidates = CANDIDATES.replace("I paint boats  ", "You live in Rome")
+def agree(shown):
+    """A validator that lets everything pass."""
+    return {"memories": [verdict(one["number"]) for one in shown["candidates"]]}
 
-    settled = checked(lambda shown: {"memories": [verdict(one["number"]) for one in shown["candidates"]]}, candidates)
+
+ON_ASSISTANT = CANDIDATES.replace("I paint boats  ", "You live in Rome")
+NOT_FOUND = CANDIDATES.replace("I paint boats  ", "I paint houses ")
+
+
+def test_evidence_in_a_message_of_the_assistant_is_none(checked):
+    settled = checked(agree, ON_ASSISTANT)
 
     assert settled.reasons == {"c1": "evidence_not_found"}
+    assert settled.drops[0]["drop_detail"] == "only the assistant said it, in message 1"
+    assert checked(agree, NOT_FOUND).drops[0]["drop_detail"] is None
+
+
+def test_what_only_the_assistant_said_may_be_kept_as_weak_beside_what_it_said(checked):
+    settled = checked(agree, ON_ASSISTANT, on_assistant="downgrade")
+    row = settled.rows[0]
+
+    assert settled.reasons == {}
+    assert (row["candidate_id"], row["confidence"], row["evidence_way"]) == ("c1", 0.50, "assistant")
+    assert (row["evidence_message"], row["evidence_text"]) == (1, "You live in Rome")
+    assert settled.column("confidence") == [0.50, 0.95, 0.95]
+    assert checked(agree, NOT_FOUND, on_assistant="downgrade").reasons == {"c1": "evidence_not_found"}
+
+
+def test_what_nobody_said_may_be_kept_as_weak_without_evidence(checked):
+    settled = checked(agree, NOT_FOUND, not_found="downgrade")
+    row = settled.rows[0]
+
+    assert settled.reasons == {}
+    assert (row["candidate_id"], row["confidence"], row["evidence_way"]) == ("c1", 0.50, "not_found")
+    assert {row[f"evidence_{name}"] for name in ("text", "message", "start", "end")} == {None}
+    assert checked(agree, ON_ASSISTANT, not_found="downgrade").reasons == {"c1": "evidence_not_found"}
+    assert {"field": "confidence", "changed_by": "normal_form", "given": "0.95", "taken": "0.5"} in row["changes"]
+
+
+def test_what_the_validator_rejects_is_not_kept_as_weak(checked):
+    settled = checked(
+        lambda shown: {"memories": [verdict(one["number"], confidence=0.1) for one in shown["candidates"]]},
+        NOT_FOUND,
+        **dict.fromkeys(KNOBS, "downgrade"),
+    )
+
+    assert set(settled.reasons.values()) == {"rejected_by_validator"}
+
+
+def test_every_change_from_extractor_to_memory_is_told(checked):
+    settled = checked(
+        lambda shown: {
+            "memories": [
+                verdict(
+                    one["number"], value="User paints [ERROR: no]", type="Explicit", label="Arts/Boats", confidence=0.9
+                )
+                for one in shown["candidates"]
+            ]
+        }
+    )
+
+    assert [tuple(change.values()) for change in settled.rows[0]["changes"]] == [
+        ("type", "validator", "direct", "Explicit"),
+        ("type", "normal_form", "Explicit", "direct"),
+        ("label", "validator", "Preferences/Food", "Arts/Boats"),
+        ("label", "normal_form", "Arts/Boats", "UNMAPPED"),
+        ("value", "validator", "User paints", "User paints [ERROR: no]"),
+        ("value", "normal_form", "User paints [ERROR: no]", "User paints"),
+        ("confidence", "normal_form", "0.9", "0.95"),
+    ]
+
+
+def test_what_nobody_changed_has_no_change(checked):
+    def repeat(shown):
+        names = ("number", "type", "label", "label_suggestion", "value", "confidence")
+        return {"memories": [verdict(0) | {name: one[name] for name in names} for one in shown["candidates"]]}
+
+    candidates = CANDIDATES.replace("0.9 ", "0.95").replace("''    ", "direct")
+
+    assert [row["changes"] for row in checked(repeat, candidates).rows] == [
+        [],
+        [{"field": "label", "changed_by": "normal_form", "given": None, "taken": "UNMAPPED"}],
+        [
+            {"field": "label", "changed_by": "normal_form", "given": "Rome", "taken": "UNMAPPED"},
+            {"field": "confidence", "changed_by": "normal_form", "given": "3", "taken": "0.95"},
+        ],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +179,7 @@ def test_a_validator_may_not_change_the_list(checked, numbers):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        *((Reply(status, detail="why"), status) for status in ("truncated", "filtered", "refused", "not_recorded")),
+        *((Reply(status, detail="why"), status) for status in ("filtered", "refused", "http_error", "not_recorded")),
         *(
             ("", "empty"),
             ("no", "schema_error"),
@@ -116,6 +201,12 @@ def test_a_call_that_failed_drops_each_candidate_of_its_dialogue(checked, answer
         ("[error: no] User paints", "User paints"),
         ("User [ERROR] paints [ERROR: cut here", "User paints"),
         ("[ERRORS: two] User paints", "User paints"),
+        ("User paints [ERROR: no (uses 'wir' [we], of others). Rejected.]", "User paints"),
+        ("User [ERROR: no [not] one [or two] of them] paints", "User paints"),
+        ("User paints [ERROR: cut [here", "User paints"),
+        ("User paints [ Error - task-local ]", "User paints"),
+        ("【ERROR：无】User paints", "User paints"),
+        ("User met an ERROR: the page was gone", "User met an ERROR: the page was gone"),
         (" User paints\n", "User paints"),
         ("User met an [Errol Flynn] fan", "User met an [Errol Flynn] fan"),
     ],
@@ -183,7 +274,12 @@ def test_what_was_dropped_does_not_take_the_place_of_what_is_said_again(checked)
 
 def test_the_validator_is_shown_the_dialogue_and_the_candidates_without_their_ids(given, model_says):
     model = model_says({"memories": []})
-    memories(given(dialogues=DIALOGUES, candidate_memories=CANDIDATES), validator=model)
+    memories(
+        given(dialogues=DIALOGUES, candidate_memories=CANDIDATES),
+        validator=model,
+        on_assistant="drop",
+        not_found="drop",
+    )
 
     [_, second] = model.provider.requests
     assert second.subject == "h2"
@@ -194,3 +290,117 @@ def test_the_validator_is_shown_the_dialogue_and_the_candidates_without_their_id
             **{"confidence": 3.0, "evidence_text": "I live in rome"},
         }
     ]
+
+
+OWNED = 12
+"""How many things the user tells of, one in each of their messages."""
+
+
+@pytest.fixture
+def long_checked(given, settle, model_says):
+    """Give what comes of the candidates of a long dialogue, and the inputs that the validator was shown."""
+
+    def make(answer, input_tokens=None, words=40):
+        texts = [f"I own {thing} goats. {'word ' * words}" for thing in range(OWNED)]
+        turns = [{"role": role, "text": text} for text in texts for role in ("user", "assistant")]
+        db = given(
+            dialogues="dialogue_id | user_id | conversation_hash | language\n-\nd1 | ua | h1 | English",
+            candidate_memories="\n".join(
+                [
+                    *CANDIDATES.strip().splitlines()[:2],
+                    *(
+                        f"c{n} | d1 | {n} | direct | Plans/Schedule | | Has {n} goats | 0.95 | {quoted(n)} | ex"
+                        for n in range(OWNED)
+                    ),
+                ]
+            ),
+        )
+        db.execute("alter table dialogues add column turns struct(role varchar, text varchar)[]")
+        db.execute("update dialogues set turns = $turns", {"turns": turns})
+        model = model_says(answer)
+        model.provider.terms = Terms(input_tokens=input_tokens)
+        settled = settle(db, memories, validator=model, **(KNOBS | {"not_found": "downgrade"}))
+        return settled, [request.input for request in model.provider.requests]
+
+    return make
+
+
+def quoted(thing):
+    """What a candidate quotes; one in five quotes nothing that anybody said."""
+    return "never said" if thing % 5 == 4 else f"I own {thing} goats"
+
+
+def numbers(shown):
+    return [one["number"] for one in shown["candidates"]]
+
+
+def test_each_candidate_of_a_long_dialogue_is_checked_once_in_the_window_that_holds_its_evidence(long_checked):
+    whole, [_] = long_checked(agree)
+    room = expected_tokens(PROMPT.text) + 1800
+    settled, shown = long_checked(agree, room)
+
+    assert settled.rows == whole.rows
+    assert len(settled.rows) == OWNED
+    assert len(shown) > 1
+    assert sorted(number for one in shown for number in numbers(one)) == [*range(OWNED)]
+    for place, one in enumerate(shown):
+        text = json.dumps(one["dialogue"])
+        assert all(quoted(number) in text or (place == 0 and number % 5 == 4) for number in numbers(one))
+        assert expected_tokens(PROMPT.text + json.dumps(one)) <= room
+
+
+def test_a_list_that_is_too_much_for_one_answer_is_halved_over_the_same_messages(long_checked):
+    settled, shown = long_checked(lambda shown: Reply("truncated") if len(shown["candidates"]) > 3 else agree(shown))
+
+    assert settled.rows == long_checked(agree)[0].rows
+    assert [len(one["candidates"]) for one in shown] == [12, 6, 6, 3, 3, 3, 3]
+    assert {len(one["dialogue"]) for one in shown} == {2 * OWNED}
+
+
+def test_a_window_that_is_too_long_for_the_server_is_halved_with_its_candidates(long_checked):
+    settled, shown = long_checked(lambda shown: Reply("too_long") if len(shown["dialogue"]) > 8 else agree(shown))
+
+    assert settled.rows == long_checked(agree)[0].rows
+    answered = [one for one in shown if len(one["dialogue"]) <= 8]
+    assert sorted(number for one in answered for number in numbers(one)) == [*range(OWNED)]
+
+
+def test_a_list_that_has_no_room_beside_a_window_is_asked_about_in_parts(long_checked):
+    room = expected_tokens(PROMPT.text) + 1000
+    settled, shown = long_checked(agree, room, words=0)
+
+    assert settled.rows == long_checked(agree, words=0)[0].rows
+    assert len(shown) > 1
+    assert max(expected_tokens(PROMPT.text + json.dumps(one)) for one in shown) <= room
+
+
+def test_candidates_of_a_part_without_an_answer_are_dropped_with_the_part(long_checked):
+    def answer(shown):
+        if len(shown["candidates"]) > 6:
+            return Reply("truncated")
+        return agree(shown) if 0 in numbers(shown) else Reply("refused", detail="why")
+
+    settled, _ = long_checked(answer)
+
+    assert settled.column("candidate_id") == [f"c{n}" for n in range(6)]
+    assert settled.reasons == {f"c{n}": "refused" for n in range(6, OWNED)}
+    assert {one["drop_detail"] for one in settled.drops} == {"part 2 of 2: why"}
+
+
+def test_a_list_that_the_validator_changed_in_one_part_is_refused_for_that_part(long_checked):
+    def answer(shown):
+        if len(shown["candidates"]) > 6:
+            return Reply("truncated")
+        return agree(shown) if 0 in numbers(shown) else {"memories": [verdict(0)]}
+
+    settled, _ = long_checked(answer)
+
+    assert settled.reasons == {f"c{n}": "validator_changed_the_list" for n in range(6, OWNED)}
+    assert {one["drop_detail"] for one in settled.drops} == {"part 2 of 2"}
+
+
+def test_one_candidate_whose_answer_is_cut_ends_so(checked):
+    settled = checked(lambda shown: Reply("truncated") if numbers(shown)[-1] == 1 else agree(shown))
+
+    assert settled.reasons == {"c2": "truncated"}
+    assert settled.drops[0]["drop_detail"] == "part 2 of 2"

@@ -9,8 +9,8 @@ KNOBS = {"dialogues_per_user": 1, "label_cap": 1000, "limit": 2500}
 
 
 def memory_table(rows):
-    head = "memory_id | dialogue_id | user_id | label | type | context | confidence::double\n-\n"
-    return head + "\n".join(rows)
+    head = "memory_id | dialogue_id | user_id | label | type | context | confidence::double | evidence_way\n-\n"
+    return head + "\n".join(row if row.count("|") == 7 else f"{row} | exact" for row in rows)
 
 
 def by_hash(dialogue_ids, salt="sample|"):
@@ -115,3 +115,13 @@ def test_a_user_taken_away_changes_no_other_order(chosen):
     whole = chosen(*rows).column("dialogue_id")
 
     assert chosen(*rows[:5], *rows[6:]).column("dialogue_id") == [one for one in whole if one != "d5"]
+
+
+def test_what_the_user_never_said_is_no_memory_of_a_sample(chosen):
+    memory = "m{} | d1 | ua | Plans/Schedule | direct | self | 0.5 | {}"
+    ways = ["exact", "assistant", "not_found"]
+
+    settled = chosen(*(memory.format(number, way) for number, way in enumerate(ways)))
+
+    assert settled.column("memory_id") == ["m0"]
+    assert settled.reasons == {"m1": "no_words_of_user", "m2": "no_words_of_user"}

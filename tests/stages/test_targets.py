@@ -9,7 +9,7 @@ KNOBS = {"minimum_confidence": 0.65, "label_caps": {"PA": 55}, "caps": {"EI": 50
 SAMPLES = "dialogue_id | user_id | language\n-\n"
 SPLITS = "user_id | split | role\n-\n"
 GOLD = "memory_id | dialogue_id | user_id | language | label | confidence::double | verified::boolean | emotion\n-\n"
-MEMORIES = "memory_id | dialogue_id | user_id | language | label | confidence::double | context\n-\n"
+MEMORIES = "memory_id | dialogue_id | user_id | language | label | confidence::double | context | evidence_way\n-\n"
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def aimed(given, settle):
             samples=SAMPLES + "\n".join(samples),
             splits=SPLITS + "\n".join(splits),
             gold_memories=GOLD + "\n".join(gold),
-            memories=MEMORIES + "\n".join(others),
+            memories=MEMORIES + "\n".join(row if row.count("|") == 7 else f"{row} | exact" for row in others),
             duplicate_memories="member_id\n-\n" + "\n".join(duplicates),
         )
         return settle(db, targets, **(KNOBS | knobs))
@@ -93,7 +93,10 @@ def test_what_looks_like_a_memory_but_is_none_serves_vra_alone(aimed):
     others = [f"m{n} | d{n} | ua | English | Preferences/Food | 0.95 | {context}"
               for n, context in enumerate(("self", "role_play", "translation", "for_others", "role_play"))]  # fmt: skip
 
-    settled = aimed(others=others, duplicates=["m4"])
+    unsaid = [f"m{n} | d{n} | ua | English | Preferences/Food | 0.95 | role_play | {way}"
+              for n, way in ((5, "assistant"), (6, "not_found"))]  # fmt: skip
+
+    settled = aimed(others=[*others, *unsaid], duplicates=["m4"])
 
     assert sorted((row["kind"], row["memory_id"]) for row in settled.rows) == [
         ("VRA", "m1"),
