@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from llm.answers import Form
 from llm.attempts import Reply, Status
+from llm.errors import ModelError
 from llm.keys import keys_of
 from llm.ledger import Intent
 from llm.meter import Meter
@@ -33,6 +34,8 @@ class Answering(Generic[Form]):
         self.same: dict[str, asyncio.Future[Outcome[Form]]] = {}
         self.told: Callable[[int], None] = lambda answered: None
         """Told how many calls a server has answered whose answers it does not give out yet."""
+        self.held: set[str] = set()
+        """The calls that batch jobs of an earlier run have under way: asked once more, they would be paid for twice."""
 
     async def batches(
         self, items: Iterable[Item], request_of: Callable[[Item], Request]
@@ -45,6 +48,7 @@ class Answering(Generic[Form]):
             ]
             known = self._known([key for _, _, key in asked])
             if found := [(item, known[key]) for item, _, key in asked if key in known]:
+                self.meter.alarm.know(len(found))
                 yield found
             for item, request, key in asked:
                 if key not in known:
@@ -83,6 +87,11 @@ class Answering(Generic[Form]):
             return await asyncio.shield(self.same[key])
         if known := self._known([key]):  # answered since it was looked up with others
             return known[key]
+        if key in self.held:
+            raise ModelError(
+                f"{self.provider.name}: batch jobs of an earlier run have some of the calls under way; "
+                "run it with batch = true to have their answers, or cancel them at the provider"
+            )
         self.same[key] = asyncio.ensure_future(self._answer(request, key))
         try:
             return await self.same[key]

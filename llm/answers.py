@@ -15,7 +15,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse)
+DECODER = json.JSONDecoder(parse_constant=_refuse, strict=False)  # some models break lines inside of texts
 
 
 class AnswerError(ValueError):

@@ -37,8 +37,12 @@ def messages_of(prompt: Prompt, request: Request, repair: Repair | None = None, 
 
 
 def quoted(input: Mapping[str, Any]) -> str:
-    """Return an input as JSON in which the marks of chat formats are escaped; read as JSON, it is the same."""
-    return MARKS.sub(lambda mark: _escaped(mark.group()), json.dumps(input, ensure_ascii=False))
+    """Return an input as JSON in which the marks of chat formats are escaped; read as JSON, it is the same.
+
+    But for lone surrogates, which nothing can send: each becomes a question mark.
+    """
+    text = json.dumps(input, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return MARKS.sub(lambda mark: _escaped(mark.group()), text)
 
 
 def _escaped(mark: str) -> str:

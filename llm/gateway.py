@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,10 +13,13 @@ from llm.answering import Answering
 from llm.answers import Form
 from llm.attempts import PASSING, Reply, Status
 from llm.batch import BatchAnswering
+from llm.batch_jobs import take_in
+from llm.batch_rows import BatchRows
 from llm.interrupts import run_interruptibly
 from llm.ledger import Ledger
 from llm.meter import Meter, Terms
 from llm.questions import Free, Outcome, Prompt, Provider, Question, Request
+from llm.served import Served
 
 __all__ = [
     "PASSING",
@@ -104,6 +108,8 @@ class Model:
             answering.told = lambda answered: self.progress(min(done + answered, total), total)
             batches = answering.batches(items, request_of)
             try:
+                if isinstance(self.provider, Served) and way is Answering and BatchRows(self.ledger).running(self.name):
+                    answering.held = run_interruptibly(runner, partial(take_in, self.provider, meter))
                 while batch := run_interruptibly(runner, lambda: _next(batches)):
                     done += len(batch)
                     self.progress(done, total)

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -98,24 +98,37 @@ class Patience:
 
 
 class Alarm:
-    """Stops a run in which next to nothing is answered: what fails for everybody is no matter of single items."""
+    """Stops a run that fails as a whole: what fails for everybody is no matter of single items.
+
+    That is where hardly any of the last calls got through to the model, or hardly any of all, known ones included, was
+    answered.
+    """
 
     def __init__(self, last: int = 50, fewest: int = 10, share: float = 0.9) -> None:
-        self.endings: deque[Status] = deque(maxlen=last)
+        self.last: deque[Status] = deque(maxlen=last)
+        self.all: Counter[Status] = Counter()
         self.fewest = fewest
         self.share = share
+
+    def know(self, answers: int) -> None:
+        """Take down calls that an earlier run has had answered."""
+        self.all["ok"] += answers
 
     def note(self, status: Status) -> None:
         """Take down how a call ended at last.
 
         Raises:
-            ModelError: of the last calls hardly one was answered.
+            ModelError: the run fails as a whole.
         """
-        self.endings.append(status)
-        failed = [ending for ending in self.endings if ending != "ok"]
-        if len(self.endings) >= self.fewest and len(failed) >= self.share * len(self.endings):
-            kinds = ", ".join(f"{failed.count(kind)} {kind}" for kind in sorted(set(failed)))
-            raise ModelError(f"{len(failed)} of the last {len(self.endings)} calls failed ({kinds})")
+        self.last.append(status)
+        self.all[status] += 1
+        self._check("of the last", Counter(self.last), Counter(one for one in self.last if one in PASSING))
+        self._check("of all", self.all, Counter({one: count for one, count in self.all.items() if one != "ok"}))
+
+    def _check(self, which: str, ended: Counter[Status], failed: Counter[Status]) -> None:
+        if failed.total() >= max(self.fewest, self.share * ended.total()):
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(failed.items()))
+            raise ModelError(f"{failed.total()} {which} {ended.total()} calls failed ({kinds})")
 
 
 def retry_after_of(headers: object, now: float) -> float | None:

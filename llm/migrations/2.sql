@@ -31,6 +31,7 @@ insert into calls
 drop table old_calls;
 create index known on calls (key) where answer is not null;
 create index pending on calls (process) where status = 'pending';
+create index batched on calls (batch) where status = 'pending';
 create table spending (one integer primary key check (one = 1), nano_usd integer not null, held_nano_usd integer not null);
 insert into spending values (1, 0, 0);
 create trigger begun after insert on calls begin
