@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from llm.batch_jobs import take_in
 from llm.batch_rows import BatchRows
-from llm.errors import BudgetError
+from llm.errors import BudgetError, ModelError
 from llm.gateway import Prompt, Request
 from llm.jobs import Jobs
 from llm.ledger import Ledger
@@ -220,12 +220,19 @@ def taken_in(model, ledger):
     return do
 
 
-def test_a_live_run_uses_what_jobs_have_answered_meanwhile(loopback, leave, ask, taken_in, is_settled):
+def test_a_live_run_uses_what_jobs_have_answered_meanwhile(loopback, leave, ask):
     leave()
-    assert taken_in() == set()
     assert ask(8, jobs=None, factor=0.5) == ok(*range(8))
     assert loopback.totals()["attempts"] == 8
     assert loopback.totals()["charged"]["attempts"] == 8
+
+
+def test_a_live_run_does_not_ask_for_what_is_still_under_way(loopback, leave, ask):
+    loopback.plan(batch_seconds=600)
+    leave()
+    with pytest.raises(ModelError, match="^fable: batch jobs of an earlier run have some of the calls under way; "):
+        ask(8, jobs=None)
+    assert loopback.totals()["charged"]["attempts"] <= 2
 
 
 def test_a_live_run_is_told_which_calls_are_still_under_way(loopback, leave, taken_in, ledger):
