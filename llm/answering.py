@@ -121,6 +121,10 @@ class Answering(Generic[Form]):
         under_way: list[asyncio.Future[Any]] = [*self.tasks, *self.same.values()]
         for one in under_way:
             one.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-        await self.meter.close()
-        await self.provider.close()
+        try:
+            await asyncio.gather(*under_way, return_exceptions=True)
+        finally:
+            try:
+                await self.meter.close()
+            finally:
+                await self.provider.close()

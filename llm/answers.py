@@ -30,6 +30,8 @@ def read_answer(text: str, form: type[Form]) -> Form:
     """
     try:
         return _read(text, form)
+    except AnswerError as error:
+        raise error from None  # what it came from holds the text
     except ValidationError as error:
         raise AnswerError(_places(error, form)) from None
     except RecursionError:
@@ -62,13 +64,17 @@ def _values_in(text: str) -> list[Any]:
 
 
 def _closed_at(text: str, start: int) -> int:
-    """Return where the bracket at `start` is closed; the end for one that never is, as in an answer that was cut."""
+    """Return where the bracket at `start` is closed.
+
+    Raises:
+        AnswerError: it never is, as in an answer that was cut.
+    """
     depth = 0
     for bracket in BRACKETS.finditer(text, start):
         depth += 1 if bracket.group() in "{[" else -1
         if depth == 0:
             return bracket.end()
-    return len(text)
+    raise AnswerError("a bracket is never closed")
 
 
 def _fits(value: object, form: type[BaseModel]) -> bool:

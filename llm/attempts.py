@@ -9,6 +9,8 @@ Status = Literal[
 ]  # fmt: skip
 PASSING: frozenset[Status] = frozenset({"rate_limited", "timeout", "server_error", "unreachable"})
 """How an attempt ends that may well be answered a little later."""
+OWN: frozenset[Status] = frozenset({"truncated", "too_long", "filtered", "refused"})
+"""How an attempt ends because of what was asked: it says nothing of how the next one will end."""
 UNSEEN: frozenset[Status] = frozenset({"timeout", "unreachable", "cancelled"})
 """How an attempt ends of which nobody can tell what it cost."""
 UNCHARGED: frozenset[Status] = frozenset({"rate_limited", "server_error", "http_error", "too_long"})
@@ -37,5 +39,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     retry_after: float | None = None
     """Seconds that the server wants to be left alone for."""
+    is_sent: bool = True
+    """Whether anything was sent; what was not costs nothing."""
     stops: str | None = None
     """Why the provider cannot be used at all any more, for a person to read."""

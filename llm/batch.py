@@ -51,7 +51,7 @@ class BatchAnswering(Answering[Form]):
         self.served = cast(Served, provider)
         self.jobs = BatchJobs(self.served, meter, self.served.batch_jobs)
         self.open: dict[str, Open] = {}
-        self.endings: Counter[Status] = Counter()
+        self.ends: list[Status] = []
         self.room = sys.maxsize
         """How many calls the server lets wait at once, as far as it has said."""
         self.waiting = 0
@@ -81,7 +81,7 @@ class BatchAnswering(Answering[Form]):
                 if key not in known:
                     self.open.setdefault(key, Open()).items.append(item)
             if found := [(item, known[key]) for key, item in zip(keys, part, strict=True) if key in known]:
-                self.endings["ok"] += len(found)
+                self.meter.alarm.know(len(found))
                 yield found
 
     async def _hand_in(self) -> None:
@@ -173,7 +173,7 @@ class BatchAnswering(Answering[Form]):
                 one.is_larger, one.repair = again.is_larger, again.repair
                 return []
         del self.open[key]
-        self.endings[status] += len(one.items)
+        self.ends += [status] * len(one.items)
         return [(item, outcome) for item in one.items]
 
     def _stop_where_hopeless(self, job: Job, replies: Sequence[Reply]) -> None:
@@ -190,8 +190,5 @@ class BatchAnswering(Answering[Form]):
                 raise ModelError(f"{self.provider.name}: a batch job failed ({job.error}); {kept}")
             self.room = max(1, self.waiting // 2)
         # All calls of the run count, not the last ones: in batches those that always fail come together, at the end.
-        alarm, total = self.meter.alarm, self.endings.total()
-        failed = total - self.endings["ok"]
-        if failed >= alarm.fewest and failed >= alarm.share * total:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.endings.items()) if kind != "ok")
-            raise ModelError(f"{failed} of {total} calls failed ({kinds}); {kept}")
+        self.meter.alarm.note_all(self.ends)
+        self.ends.clear()

@@ -1,6 +1,7 @@
 """The lines of batch jobs: a question as it is handed in, and the reply that came of it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -29,7 +30,7 @@ def reply_in(line: Mapping[str, Any], entry: Entry) -> Reply:
     if number == 200:
         if not isinstance(body, dict):
             return Reply("empty", detail="no completion")
-        return error_in(body) or reply_of(body, entry.reasoning_fields)
+        return error_in(body, partial(_refused, code=None, entry=entry)) or reply_of(body, entry.reasoning_fields)
     inner = body.get("error") if isinstance(body, dict) else None
     code = inner.get("code") if isinstance(inner, dict) else None
     return _refused(number if isinstance(number, int) else 500, code, entry)

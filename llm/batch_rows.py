@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from llm.ledger import NOW, Ending, Intent, Ledger
+from llm.ledger import NOW, Ending, Intent, Ledger, is_alive
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,19 @@ class BatchRows:
         self.ledger = ledger
 
     def running(self, model: str) -> list[Running]:
-        """Return the batches of a model that have not ended, the oldest first."""
-        sql = "select batch, job from batches where model = ? and status <> 'ended' order by rowid"
-        return [Running(*row) for row in self.ledger.db.execute(sql, [model]).fetchall()]
+        """Return the batches of a model that have not ended, the oldest first, but for those just being handed in."""
+        sql = """
+            select batch, job, (
+                select process from calls where calls.batch = batches.batch and calls.status = 'pending' limit 1
+            )
+            from batches where model = ? and status <> 'ended' order by rowid
+        """
+        rows = self.ledger.db.execute(sql, [model]).fetchall()
+        return [
+            Running(batch, job)
+            for batch, job, process in rows
+            if job or process == self.ledger.process or not is_alive(process)
+        ]
 
     def under_way(self) -> int:
         """Return how many jobs go on at their servers, of whatever model, until another run reads them."""

@@ -16,7 +16,11 @@ from llm.questions import Prompt, Question, Repair, Request
 
 REPAIR = (Path(__file__).parent / "repair.prompt.md").read_text(encoding="utf-8").strip()
 SCHEMA = (Path(__file__).parent / "schema.prompt.md").read_text(encoding="utf-8").strip()
+WHOLE = ("stop", "tool_calls", "function_call", "eos", "end_turn", "stop_sequence")
+"""How an answer ends that is all there."""
 FINISHED: Mapping[str, Status] = {"length": "truncated", "content_filter": "filtered"}
+MOST_TOKENS = 10**9
+"""A server that says more has not counted."""
 MARKS = re.compile(r"<[|｜]|[|｜]>|</?s>|</?(?:bos|eos|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>")
 """What chat formats are made of: some servers take it for their own wherever it stands."""
 
@@ -56,17 +60,21 @@ def strict_schema(form: type[BaseModel]) -> dict[str, Any]:
     return {"name": form.__name__, "strict": True, "schema": function["parameters"]}
 
 
+def is_told_schema(entry: Entry) -> bool:
+    """Say whether a model reads the schema in its prompt, since its server does not hold it to one."""
+    return entry.answers in ("json_object", "text")
+
+
 def body_of(
     entry: Entry, question: Question[Any], sampling: Mapping[str, Any], most_tokens: int | None
 ) -> dict[str, Any]:
-    """Return a question as the body of a call; sampling parameters that the server refuses are left out."""
+    """Return a question as the body of a call."""
     strict = strict_schema(question.form)  # type: ignore[arg-type] # a class is hashable
-    is_told = entry.answers in ("json_object", "text")
-    schema = json.dumps(strict["schema"]) if is_told else None
+    schema = json.dumps(strict["schema"]) if is_told_schema(entry) else None
     body: dict[str, Any] = {
         "model": entry.served_as,
         "messages": messages_of(question.prompt, question.request, question.repair, schema),
-        **{name: value for name, value in sampling.items() if name not in entry.refuses},
+        **sampling,
     }
     if most_tokens is not None:
         body[entry.limit_parameter] = most_tokens
@@ -89,11 +97,20 @@ def reply_of(completion: Mapping[str, Any], reasoning_fields: tuple[str, ...] = 
         return Reply("empty", detail="no completion", usage=usage)
     content = message.get("content")
     text = content if isinstance(content, str) else ""
-    status: Status = "refused" if message.get("refusal") else FINISHED.get(str(choice.get("finish_reason")), "ok")
+    status: Status = "refused" if message.get("refusal") else status_of_end(choice.get("finish_reason"))
     if status == "ok" and not text.strip() and any(message.get(field) for field in reasoning_fields):
         status = "reasoning_only"
     # No lone surrogates beyond this border.
     return Reply(status, text.encode("utf-8", "replace").decode(), usage=usage)
+
+
+def status_of_end(finish_reason: object) -> Status:
+    """Return what a finish reason means; one that nobody knows may be that of an answer which was broken off.
+
+    A server that gives none is believed: whether the answer is whole is then told by its form alone.
+    """
+    end = str(finish_reason).lower()
+    return "ok" if finish_reason is None or end in WHOLE else FINISHED.get(end, "server_error")
 
 
 def usage_of(answer: Mapping[str, Any]) -> Usage:
@@ -112,4 +129,5 @@ def usage_of(answer: Mapping[str, Any]) -> Usage:
 
 def _count(counts: object, name: str) -> int | None:
     value = counts.get(name) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if is_count else None

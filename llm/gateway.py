@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import llm.answers
+from llm import answers, completions
 from llm.answering import Answering
 from llm.answers import Form
 from llm.attempts import PASSING, Reply, Status
@@ -68,9 +68,11 @@ class Model:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What stands for the model in fingerprints: the provider, what it can read, and how answers are read."""
-        reading = Path(llm.answers.__file__).read_bytes()
-        more = {"reading": hashlib.sha256(reading).hexdigest(), "input_tokens": self.input_tokens}
+        """What stands for the model in fingerprints: the provider, how it is asked, and how its answers are read."""
+        files = [Path(str(module.__file__)) for module in (answers, completions)]
+        code = "".join(file.read_text(encoding="utf-8") for file in files)
+        reading = hashlib.sha256((code + completions.SCHEMA + completions.REPAIR).encode()).hexdigest()
+        more = {"reading": reading, "input_tokens": self.input_tokens}
         return {**self.provider.identity, **more}
 
     def ask(self, prompt: Prompt, requests: Sequence[Request], form: type[Form]) -> list[Outcome[Form]]:
@@ -95,7 +97,7 @@ class Model:
     ) -> Iterator[tuple[Item, Outcome[Form]]]:
         """Answer a request for each item, as the answers come; only the items under way are in memory.
 
-        `total` is how many items there are, for those who wait.
+        In batch jobs all of them are under way. `total` is how many items there are, for those who wait.
 
         Raises:
             ModelError: as in `ask`.

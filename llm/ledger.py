@@ -1,6 +1,7 @@
 """Every attempt at a model call, in SQLite: what was asked of whom, how it ended, what it cost, what is known."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from warehouse.errors import DamagedError
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"), key=lambda path: int(path.stem))
 NANO = 1_000_000_000
 KEYS_AT_ONCE = 500
+DETAIL_CHARACTERS = 200
 CALLS = pa.schema(
     [
         ("call", pa.int64()),
@@ -81,6 +83,7 @@ class Ledger:
         """
         self.path = path
         self.process = _name_of(psutil.Process())
+        self.writing = threading.Lock()
         self.db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
         try:
             # In WAL mode a row outlives the process as soon as it is committed, and with full also the machine.
@@ -97,7 +100,7 @@ class Ledger:
             ) from None
 
     def _migrate(self) -> None:
-        with Transaction(self.db):
+        with self.transaction():
             version: int = self.db.execute("pragma user_version").fetchone()[0]
             for migration in MIGRATIONS[version:]:
                 for statement in _statements(migration.read_text(encoding="utf-8")):
@@ -108,13 +111,13 @@ class Ledger:
         """Call those pending attempts lost whose process is gone; what they may have cost stays held."""
         pending = "select distinct process from calls where status = 'pending' and way <> 'batch'"
         for (process,) in self.db.execute(pending).fetchall():
-            if process != self.process and not _is_alive(process):
+            if process != self.process and not is_alive(process):
                 sql = f"update calls set status = ?, ended_at = {NOW} where status = 'pending' and process = ?"
                 self.db.execute(f"{sql} and way <> 'batch'", [LOST, process])
 
     def transaction(self) -> "Transaction":
         """Write what follows at once or not at all."""
-        return Transaction(self.db)
+        return Transaction(self.db, self.writing)
 
     def begin(self, intent: Intent, most_nano_usd: int | None = None) -> int | None:
         """Write an attempt down before it is made and return its number; None where the money does not suffice.
@@ -145,7 +148,7 @@ class Ledger:
             "update calls set status = ?, detail = ?, answer = ?, prompt_tokens = ?, cached_tokens = ?,"
             " completion_tokens = ?, reasoning_tokens = ?, nano_usd = ?, held_nano_usd = ?, seconds = ?,"
             f" ended_at = {NOW} where call = ?",
-            [ending.status, ending.detail, ending.answer, usage.prompt, usage.cached, usage.completion]
+            [ending.status, _plain(ending.detail), ending.answer, usage.prompt, usage.cached, usage.completion]
             + [usage.reasoning, ending.nano_usd, ending.held_nano_usd, ending.seconds, call],
         )
 
@@ -181,14 +184,28 @@ class Ledger:
 class Transaction:
     """Begins with the right to write, so that what is read inside stays true until it is committed."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, writing: threading.Lock) -> None:
         self.db = db
+        self.writing = writing
 
     def __enter__(self) -> None:
-        self.db.execute("begin immediate")
+        self.writing.acquire()
+        try:
+            self.db.execute("begin immediate")
+        except BaseException:
+            self.writing.release()
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.db.execute("rollback" if kind else "commit")
+        try:
+            self.db.execute("rollback" if kind else "commit")
+        finally:
+            self.writing.release()
+
+
+def _plain(detail: str | None) -> str | None:
+    """Return what a server said as something that can be kept: no lone surrogates, and not without end."""
+    return detail and detail.encode("utf-8", "replace").decode()[:DETAIL_CHARACTERS]
 
 
 def _name_of(process: psutil.Process) -> str:
@@ -196,10 +213,12 @@ def _name_of(process: psutil.Process) -> str:
     return f"{process.pid}@{process.create_time():.2f}"
 
 
-def _is_alive(name: str | None) -> bool:
+def is_alive(name: str | None) -> bool:
+    """Say whether a process goes on that wrote rows under this name."""
     pid = (name or "").partition("@")[0]
     try:
-        return bool(pid) and _name_of(psutil.Process(int(pid))) == name
+        process = psutil.Process(int(pid or 0))
+        return process.status() != psutil.STATUS_ZOMBIE and _name_of(process) == name
     except psutil.Error:
         return False
 

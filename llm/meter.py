@@ -66,6 +66,8 @@ class Meter(Generic[Outcome]):
         self.scribe = Scribe(ledger)
         self.alarm = Alarm()
         self.attempts = 0
+        self.unmade: set[asyncio.Future[int | None]] = set()
+        """Rows that are being written for attempts which were cancelled meanwhile."""
 
     async def call(
         self, intent: Intent, send: Callable[[], Awaitable[Reply]], read: Callable[[Reply], Outcome]
@@ -76,18 +78,17 @@ class Meter(Generic[Outcome]):
             BudgetError: the money does not suffice for another attempt.
             ModelError: the provider cannot be used at all.
         """
-        seen: dict[int, Outcome] = {}
 
-        async def once() -> Reply:
+        async def once() -> tuple[Reply, Outcome]:
             async with self.terms.pace.turn():
-                reply, seen[0] = await self._attempt(intent, send, read)
+                reply, outcome = await self._attempt(intent, send, read)
             if reply.stops:
                 raise ModelError(reply.stops)
             self.terms.pace.note(reply)
-            return reply
+            return reply, outcome
 
-        reply = await (self.terms.patience.retrying()(once) if self.terms.is_paid else once())
-        return reply, seen[0]
+        retrying = self.terms.patience.retrying(lambda ended: ended[0])
+        return await (retrying(once) if self.terms.is_paid else once())
 
     async def _attempt(
         self, intent: Intent, send: Callable[[], Awaitable[Reply]], read: Callable[[Reply], Outcome]
@@ -101,7 +102,7 @@ class Meter(Generic[Outcome]):
             # Stopped by a person or by another call's failure: what this attempt cost is not known.
             seconds = time.monotonic() - started
             ending = Ending("cancelled", held_nano_usd=intent.most_nano_usd, seconds=seconds)
-            await asyncio.shield(self.scribe.write(lambda: self.ledger.end(call, ending)))
+            await asyncio.shield(self.scribe.post(lambda: self.ledger.end(call, ending)))
             raise
         self.attempts += 1
         ending = self.ending_of(intent, reply, outcome, time.monotonic() - started)
@@ -114,7 +115,7 @@ class Meter(Generic[Outcome]):
         """Say how an attempt ended, and what it cost."""
         status = outcome.status
         cost = cost_of(self.terms.price, reply.usage, factor)
-        is_unknown = status in UNSEEN or (cost is None and status not in UNCHARGED)
+        is_unknown = reply.is_sent and (status in UNSEEN or (cost is None and status not in UNCHARGED))
         return Ending(
             status=status,
             detail=outcome.detail,
@@ -135,14 +136,19 @@ class Meter(Generic[Outcome]):
             await asyncio.sleep(POLL_SECONDS)
 
     async def _written(self, intent: Intent) -> int | None:
-        writing = asyncio.ensure_future(self.scribe.write(lambda: self.ledger.begin(intent, self.most_nano_usd)))
+        writing = self.scribe.post(lambda: self.ledger.begin(intent, self.most_nano_usd))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
             # The row is written all the same, for an attempt that is never made.
-            if (call := await writing) is not None:
-                await self.scribe.write(lambda: self.ledger.end(call, Ending("cancelled")))
+            self.unmade.add(writing)
+            writing.add_done_callback(self._take_back)
             raise
+
+    def _take_back(self, writing: asyncio.Future[int | None]) -> None:
+        self.unmade.discard(writing)
+        if not writing.cancelled() and not writing.exception() and (call := writing.result()) is not None:
+            self.scribe.post(lambda: self.ledger.end(call, Ending("cancelled")))
 
     def _may_suffice(self, intent: Intent) -> bool:
         """Say whether attempts under way may give some of what they hold back, or have done so meanwhile."""
@@ -172,4 +178,6 @@ class Meter(Generic[Outcome]):
 
     async def close(self) -> None:
         """Wait until all is written down."""
+        while self.unmade:
+            await asyncio.wait(self.unmade)
         await self.scribe.close()

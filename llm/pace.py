@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import tenacity
 
-from llm.attempts import PASSING, Reply, Status
+from llm.attempts import OWN, PASSING, Reply, Status
 from llm.errors import ModelError
 
 OVERLOADED: frozenset[Status] = frozenset({"rate_limited", "timeout", "server_error"})
@@ -33,7 +33,6 @@ class Pace:
         self.limit = float(most)
         self.cut_at = float("-inf")
         self.open_at = 0.0
-        self.has_answered = False
         self.gate: anyio.CapacityLimiter | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -54,7 +53,6 @@ class Pace:
         if reply.status in OVERLOADED:
             self._cut()
         elif reply.status not in PASSING:
-            self.has_answered = True
             self.limit = min(float(self.most), self.limit + 1 / self.limit)
         if self.gate is not None:
             self.gate.total_tokens = int(self.limit)
@@ -83,25 +81,26 @@ class Patience:
         self.attempts = attempts
         self.back_off = tenacity.wait_random_exponential(multiplier=first_seconds, max=longest_seconds)
 
-    def retrying(self) -> tenacity.AsyncRetrying:
-        """Return a fresh loop over attempts that ends with the last reply, whatever it is."""
+    def retrying(self, reply_in: Callable[[Any], Reply] = lambda given: given) -> tenacity.AsyncRetrying:
+        """Return a fresh loop over attempts that ends with what the last one gave; `reply_in` finds the reply in it."""
+
+        def wait(state: tenacity.RetryCallState) -> float:
+            wanted = reply_in(state.outcome.result()).retry_after if state.outcome else None
+            return self.back_off(state) + (wanted or 0.0)
+
         return tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_result(lambda reply: reply.status in PASSING),
-            wait=self._wait,
+            retry=tenacity.retry_if_result(lambda given: reply_in(given).status in PASSING),
+            wait=wait,
             stop=tenacity.stop_after_attempt(self.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
-
-    def _wait(self, state: tenacity.RetryCallState) -> float:
-        reply: Reply | None = state.outcome.result() if state.outcome else None
-        return self.back_off(state) + (reply.retry_after or 0.0 if reply else 0.0)
 
 
 class Alarm:
     """Stops a run that fails as a whole: what fails for everybody is no matter of single items.
 
-    That is where hardly any of the last calls got through to the model, or hardly any of all, known ones included, was
-    answered.
+    That is where hardly any of the last calls got through to the model, or hardly any of all, known ones included, has
+    an answer, those aside that are too much for the model or that it will not answer.
     """
 
     def __init__(self, last: int = 50, fewest: int = 10, share: float = 0.9) -> None:
@@ -121,9 +120,18 @@ class Alarm:
             ModelError: the run fails as a whole.
         """
         self.last.append(status)
-        self.all[status] += 1
         self._check("of the last", Counter(self.last), Counter(one for one in self.last if one in PASSING))
-        self._check("of all", self.all, Counter({one: count for one, count in self.all.items() if one != "ok"}))
+        self.note_all([status])
+
+    def note_all(self, endings: Sequence[Status]) -> None:
+        """Take down how calls ended of which nobody can tell which was the last.
+
+        Raises:
+            ModelError: as in `note`.
+        """
+        self.all.update(endings)
+        failed = {one: count for one, count in self.all.items() if one != "ok" and one not in OWN}
+        self._check("of all", self.all, Counter(failed))
 
     def _check(self, which: str, ended: Counter[Status], failed: Counter[Status]) -> None:
         if failed.total() >= max(self.fewest, self.share * ended.total()):

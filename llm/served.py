@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from llm.attempts import Reply
 from llm.catalogue import Entry
-from llm.completions import body_of, reply_of
+from llm.completions import body_of, is_told_schema, reply_of
 from llm.jobs import Jobs
 from llm.meter import Terms
 from llm.money import most_of
@@ -56,7 +56,8 @@ class Served:
         self.entry = entry
         self.wire = Wire(entry, key)
         self.jobs = jobs
-        self.sampling = (sampling or Sampling()).model_dump(exclude_none=True)
+        given = (sampling or Sampling()).model_dump(exclude_none=True)
+        self.sampling = {name: value for name, value in given.items() if name not in entry.refuses}
         most = entry.output_tokens or LARGER * max_tokens
         self.limits = min(max_tokens, most), min(LARGER * max_tokens, most)
         room = entry.context_tokens and max(entry.context_tokens - self.limits[1], entry.context_tokens // 2)
@@ -74,6 +75,7 @@ class Served:
             "model": entry.name,
             "served_as": entry.served_as,
             "sampling": self.sampling,
+            "is_told_schema": is_told_schema(entry),
         }
 
     @property

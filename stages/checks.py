@@ -68,11 +68,11 @@ def smaller_checks(check: Check, status: str) -> list[Check]:
 
 
 def _shared_out(check: Check, windows: Sequence[Window]) -> list[Check]:
-    """Give each candidate to the first window that holds the beginning of its evidence, or to the first of all."""
+    """Give each candidate to the first window that holds most of its evidence, or to the first of all."""
     shares: list[list[Candidate]] = [[] for _ in windows]
     for candidate in check.candidates:
-        holding = (number for number, window in enumerate(windows) if _holds(window, candidate.span))
-        shares[next(holding, 0)].append(candidate)
+        held = [_held(window, candidate.span) for window in windows]
+        shares[held.index(max(held))].append(candidate)
     return [
         replace(check, window=window, candidates=tuple(share))
         for window, share in zip(windows, shares, strict=True)
@@ -80,10 +80,12 @@ def _shared_out(check: Check, windows: Sequence[Window]) -> list[Check]:
     ]
 
 
-def _holds(window: Window, span: Span | None) -> bool:
-    return span is not None and any(
-        piece.index == span.message and piece.start <= span.start < piece.start + len(piece.text) for piece in window
-    )
+def _held(window: Window, span: Span | None) -> int:
+    """Return how many characters of a span a window holds; pieces of one message do not overlap in it."""
+    if span is None:
+        return 0
+    ends = [(piece.start, piece.start + len(piece.text)) for piece in window if piece.index == span.message]
+    return sum(max(0, min(end, span.end) - max(start, span.start)) for start, end in ends)
 
 
 def _fitting(check: Check, most: int) -> Iterator[Check]:

@@ -2,6 +2,7 @@
 
 import json
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -129,17 +130,21 @@ Item = TypeVar("Item", bound=Found)
 def merged(found: Sequence[Sequence[Item]]) -> list[Item]:
     """Return what was found in the windows, in their order, without what an earlier window gave.
 
-    The same is what has the same label, and the same value or evidence, white space, case and punctuation aside.
+    The same is what has the same label and value, or label and evidence, white space, case and punctuation aside: of
+    what rests on one evidence, as much is kept as the window gave that made most of it.
     """
     kept: list[Item] = []
-    known: set[tuple[str | None, str, str]] = set()
+    values: set[tuple[str | None, str]] = set()
+    rested: Counter[tuple[str | None, str]] = Counter()
     for items in found:
-        kept += [item for item in items if known.isdisjoint(_marks(item))]
-        known.update(mark for item in items for mark in _marks(item))
+        here: Counter[tuple[str | None, str]] = Counter()
+        new = set()
+        for item in items:
+            value, evidence = (item.label, fold(item.value)), (item.label, fold(item.evidence_text))
+            new.add(value)
+            here[evidence] += bool(evidence[1])
+            if value not in values and (not evidence[1] or here[evidence] > rested[evidence]):
+                kept.append(item)
+        values |= new
+        rested |= here
     return kept
-
-
-def _marks(item: Found) -> Iterator[tuple[str | None, str, str]]:
-    yield item.label, "value", fold(item.value)
-    if evidence := fold(item.evidence_text):
-        yield item.label, "evidence", evidence

@@ -6,15 +6,12 @@ from typing import Any
 
 from llm.attempts import Reply, Status
 from llm.catalogue import Entry
-from llm.completions import FINISHED, usage_of
+from llm.completions import FINISHED, WHOLE, usage_of
 from llm.endpoint.chat_body import Chat, read_chat
 from llm.endpoint.refusals import refusal_of
 from llm.endpoint.under_way import UnderWay
 from llm.endpoint.upstreams import Label, Upstream
 from llm.ledger import Ledger
-
-WHOLE = ("stop", "tool_calls", "function_call")
-"""How an answer ends that is all there; of other ends nobody knows."""
 
 
 class Completions:
@@ -67,7 +64,7 @@ def _has_message(choice: object) -> bool:
 
 
 def _status_of(choice: Mapping[str, Any], reasoning_fields: tuple[str, ...]) -> Status:
-    message, finish_reason = choice["message"], str(choice.get("finish_reason"))
+    message, finish_reason = choice["message"], str(choice.get("finish_reason")).lower()
     if message.get("refusal"):
         return "refused"
     if finish_reason not in WHOLE:

@@ -228,8 +228,15 @@ def test_a_run_in_which_hardly_anything_is_answered_is_stopped_whatever_the_answ
     alarm.note("ok")
     for _ in range(9):
         alarm.note("schema_error")
-    with pytest.raises(ModelError, match=r"^10 of all 11 calls failed \(1 filtered, 9 schema_error\)$"):
-        alarm.note("filtered")
+    with pytest.raises(ModelError, match=r"^10 of all 11 calls failed \(1 empty, 9 schema_error\)$"):
+        alarm.note("empty")
+
+
+@pytest.mark.parametrize("status", ["filtered", "refused", "too_long", "truncated"])
+def test_what_is_one_items_own_trouble_stops_nothing(status):
+    alarm = Alarm()
+    for _ in range(100):
+        alarm.note(status)
 
 
 def test_what_always_fails_does_not_stop_a_run_whose_other_calls_an_earlier_one_had_answered():
@@ -250,3 +257,10 @@ def test_a_few_failures_at_the_beginning_stop_nothing():
     alarm = Alarm()
     for _ in range(9):
         alarm.note("schema_error")
+
+
+def test_endings_that_come_together_are_counted_together():
+    alarm = Alarm()
+    alarm.note_all(["http_error"] * 50 + ["ok"] * 10)
+    with pytest.raises(ModelError, match=r"^90 of all 100 calls failed \(90 http_error\)$"):
+        alarm.note_all(["http_error"] * 40)

@@ -131,8 +131,8 @@ def test_a_few_that_always_fail_do_not_stop_a_run_though_they_end_last(ask, loop
 
 
 def test_a_run_in_which_next_to_nothing_is_answered_stops(ask, loopback, is_settled):
-    loopback.plan(script={"*": "refusal", "0": []})
-    with pytest.raises(ModelError, match=r"19 of 20 calls failed \(19 refused\); the answers so far are kept"):
+    loopback.plan(script={"*": "prose", "0": []})
+    with pytest.raises(ModelError, match=r"19 of all 20 calls failed \(19 schema_error\)"):
         ask(20)
     is_settled()
 

@@ -1,7 +1,6 @@
 """A run in batch jobs that ends at any moment, and the next one."""
 
 import asyncio
-import sqlite3
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from llm.gateway import Prompt, Request
 from llm.jobs import Jobs
 from llm.ledger import Ledger
 from llm.meter import Meter
+from warehouse.errors import DamagedError
 
 
 def ok(*numbers):
@@ -87,7 +87,7 @@ def test_a_run_that_dies_at_any_moment_loses_nothing_and_nothing_is_paid_twice(
     dying = Ledger(ledger.path)
     if moment == "while they are settled":
         dies_while_settling(dying, at=9)
-    with pytest.raises((Died, sqlite3.OperationalError)):
+    with pytest.raises((Died, DamagedError)):
         ask(15, jobs=Dying(moment), ledger=dying, most=10**12)
     assert ask(15, calls=6) == ok(*range(15))
     assert loopback.totals()["attempts"] == 15
