@@ -60,10 +60,11 @@ class Wire:
         """The client; it tries nothing again by itself, since each attempt is to be counted."""
         if self.opened is None:
             timeout = openai.Timeout(self.entry.timeout_seconds, connect=CONNECT_SECONDS)
-            client = AsyncOpenAI(base_url=self.entry.url, api_key=self.key or "none", max_retries=0, timeout=timeout)
-            # What the environment says of OpenAI's own account is nobody else's business.
-            client.organization = client.project = None
-            self.opened = client.with_options(set_default_headers={})
+            self.opened = AsyncOpenAI(
+                base_url=self.entry.url, api_key=self.key or "none", max_retries=0, timeout=timeout
+            )
+            # What the environment says of an account at OpenAI is nobody else's business.
+            self.opened.organization = self.opened.project = None
         return self.opened
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply | dict[str, Any]:

@@ -155,3 +155,11 @@ def test_a_model_without_room_is_given_small_windows_all_the_same(room):
 
     assert windows == windows_of(turns("word " * 300), LEAST_TOKENS)
     assert len(windows) > 2
+
+
+def test_two_things_that_rest_on_one_sentence_are_kept_though_an_earlier_window_saw_only_one():
+    said = "I have a cat and a dog"
+    cat, dog, cat_again = item("Has a cat", said), item("Has a dog", said), item("Owns a cat", said)
+
+    assert merged([[cat], [cat_again, dog]]) == [cat, dog]
+    assert merged([[cat], [cat, dog]]) == [cat, dog]
