@@ -30,7 +30,7 @@ def curate(
     people = build(users, raw, kept)
     twins = build(duplicate_dialogues, kept, **dict(recipe.duplicate_dialogues))
     candidates = build(candidate_memories, kept, twins, extractor=models["extractor"])
-    checked = build(memories, candidates, kept, validator=models["validator"])
+    checked = build(memories, candidates, kept, validator=models["validator"], **dict(recipe.evidence))
     alike = build(duplicate_memories, checked, **dict(recipe.duplicate_memories))
     chosen = build(sample_memories, checked, alike, **dict(recipe.samples))
     sampled = build(samples, kept, twins, checked, chosen)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from flows.recipe import ROLES, Recipe
+from flows.recipe import ROLES, Recipe, Role
 from flows.settings import Settings
 from llm.catalogue import entry_of
 from llm.gateway import Model, Provider
+from llm.jobs import Jobs
 from llm.ledger import Ledger
 from llm.offline import Offline
+from llm.pace import Pace
 from llm.recorded import Recorded
 from llm.served import Served
 from warehouse import BadInputError
@@ -25,18 +27,28 @@ def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, M
     """Return the model of each role; roles with the same name share one provider.
 
     Raises:
-        BadInputError: a recording that cannot be read, or a key that is not set.
+        BadInputError: a recording that cannot be read.
         ModelError: a name that no catalogue knows.
     """
-    names = names_of(recipe)
-    providers = {name: _provider(name, settings) for name in names.values()}
+    roles: dict[str, Role] = {role: getattr(recipe.models, role) for role in ROLES}
+    paces: dict[str, Pace] = {}
+    providers = {role: _provider(role, settings, paces) for role in roles.values()}
+    most = recipe.budget.most_nano_usd
+    return {name: Model(providers[role], ledger, most_nano_usd=most) for name, role in roles.items()}
+
+
+def check_keys(models: Mapping[str, Model]) -> None:
+    """Look whether every model that a build asks has its key.
+
+    Raises:
+        BadInputError: one is not set.
+    """
     for role in BUILDERS:
-        provider = providers[names[role]]
-        if isinstance(provider, Served) and provider.entry.key_variable and not provider.key:
+        provider = models[role].provider
+        if isinstance(provider, Served) and provider.entry.key_variable and not provider.has_key:
             raise BadInputError(
-                f"the model {names[role]} wants its key in {provider.entry.key_variable}, which is not set"
+                f"the model {provider.name} wants its key in {provider.entry.key_variable}, which is not set"
             )
-    return {role: Model(providers[name], ledger) for role, name in names.items()}
 
 
 def names_of(recipe: Recipe) -> dict[str, str]:
@@ -45,18 +57,24 @@ def names_of(recipe: Recipe) -> dict[str, str]:
 
 
 def stored(recipe: Recipe, models: Mapping[str, Model]) -> Recipe:
-    """Return the recipe as it is kept: a recording stands there by its SHA-256, not by its path."""
+    """Return the recipe as it is kept: a recording stands there by its SHA-256, not by its path.
+
+    How calls are made and what they may cost is no part of a version.
+    """
     changed = {}
     for role, name in names_of(recipe).items():
         provider = models[role].provider
         if isinstance(provider, Recorded):
             model = name.rpartition("#")[2]
             changed[role] = {"name": f"{RECORDED}sha256:{provider.sha256}#{model}"}
-    roles = recipe.models.model_dump() | changed
-    return Recipe.model_validate(recipe.model_dump() | {"models": roles})
+    roles = {
+        role: {**values, "batch": False, **changed.get(role, {})} for role, values in recipe.models.model_dump().items()
+    }
+    return Recipe.model_validate(recipe.model_dump(exclude={"budget"}) | {"models": roles})
 
 
-def _provider(name: str, settings: Settings) -> Provider:
+def _provider(role: Role, settings: Settings, paces: dict[str, Pace]) -> Provider:
+    name = role.name
     if name == "offline":
         return Offline()
     if name.startswith(RECORDED):
@@ -65,5 +83,13 @@ def _provider(name: str, settings: Settings) -> Provider:
             raise BadInputError(f"{name!r} names no model: write recorded:FILE#model")
         return Recorded(Path(path), model)
     entry = entry_of(name, settings.catalogue)
-    variables = {**dotenv_values(".env"), **os.environ}
-    return Served(entry, variables.get(entry.key_variable) if entry.key_variable else None)
+    key = variables().get(entry.key_variable) if entry.key_variable else None
+    # Whoever calls at one address shares its limit.
+    pace = paces.setdefault(entry.url, Pace(settings.concurrency or entry.concurrency))
+    jobs = Jobs() if role.batch else None
+    return Served(entry, key, role.sampling, role.max_tokens, pace, jobs=jobs)
+
+
+def variables() -> dict[str, str | None]:
+    """Return the variables that may hold keys: those of the environment, and of `.env` where it has more."""
+    return {**dotenv_values(".env"), **os.environ}

@@ -10,6 +10,8 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evaluation.leaks import Limits
+from llm.ledger import NANO
+from llm.served import Sampling
 from warehouse import BadInputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -52,6 +54,16 @@ class NearDuplicates(Part):
     permutations: Annotated[int, Field(ge=16, le=1024)] = 128
 
 
+class Evidence(Part):
+    """What becomes of a memory that only the assistant's words bear out, or nobody's: it goes, or stays as a weak one.
+
+    A weak one has confidence 0.50 and is never gold.
+    """
+
+    on_assistant: Literal["drop", "downgrade"] = "drop"
+    not_found: Literal["drop", "downgrade"] = "drop"
+
+
 class Samples(Part):
     """How many samples, and how evenly over labels."""
 
@@ -61,9 +73,24 @@ class Samples(Part):
 
 
 class Role(Part):
-    """The model that plays a role, by its name in the catalogue, or `offline`."""
+    """The model that plays a role, by its name in the catalogue, or `offline`, and how it is asked.
+
+    `max_tokens` is what an answer may have at first, thoughts included; one that is cut may have four times that. In a
+    `batch` calls are cheaper and slower, and otherwise the same.
+    """
 
     name: str = "offline"
+    max_tokens: Count = 8192
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    batch: bool = False
+
+    @property
+    def sampling(self) -> Sampling:
+        """How answers are drawn."""
+        return Sampling(**self.model_dump(include=set(Sampling.model_fields)))
 
 
 class Models(Part):
@@ -74,6 +101,17 @@ class Models(Part):
     generator: Role = Role()
     auditor: Role = Role()
     judge: Role = Role()
+
+
+class Budget(Part):
+    """What a home may spend on model calls in all, in US dollars; without a number, whatever it takes."""
+
+    max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    @property
+    def most_nano_usd(self) -> int | None:
+        """The same in billionths of a dollar, as the ledger counts."""
+        return None if self.max_usd is None else int(self.max_usd * NANO)
 
 
 class TestRoles(Part):
@@ -188,9 +226,11 @@ class Recipe(Part):
     license: str = "odc-by"
     dialogues: Dialogues = Dialogues()
     duplicate_dialogues: NearDuplicates = NearDuplicates()
+    evidence: Evidence = Evidence()
     duplicate_memories: NearDuplicates = NearDuplicates()
     samples: Samples = Samples()
     models: Models = Models()
+    budget: Budget = Budget()
     splits: Splits = Splits()
     targets: Targets = Targets()
     retrieval: Retrieval = Retrieval()

@@ -14,3 +14,5 @@ class Settings(BaseSettings):
     home: Path = Path("benchmark")
     secret: str | None = Field(default=None, repr=False)
     catalogue: Path | None = None
+    gateway_token: str | None = Field(default=None, repr=False)
+    concurrency: int | None = Field(default=None, ge=1, le=1000)

@@ -102,6 +102,9 @@ def _memory(db: Warehouse, memory_id: str) -> Facts:
     yield "memory", memory["value"]
     yield "", f"{memory_id}: {memory['label']}, {memory['type']}, {memory['confidence']:.2f}, {memory['context']}"
     yield "", f"found by {memory['extractor']}, checked by {memory['validator']}"
+    if memory["message"] is None:
+        yield "evidence", "nobody said what the extractor quoted"
+        return
     start, end, text = memory["evidence_start"], memory["evidence_end"], memory["message"]
     before, after = text[:start], text[end:]
     shown = f"{before[-AROUND_CHARACTERS:]}»{text[start:end]}«{after[:AROUND_CHARACTERS]}"

@@ -17,6 +17,9 @@ from llm.questions import AGAIN, Outcome, Prompt, Provider, Question, Request, n
 KNOWN_AT_ONCE = 256
 """How many requests are looked up in the ledger together."""
 
+GRACE_SECONDS = 60.0
+"""How long calls under way may take to end when a run has to stop."""
+
 Item = TypeVar("Item")
 
 
@@ -69,8 +72,15 @@ class Answering(Generic[Form]):
         task, item, outcome = await self.ended.get()
         self.tasks.discard(task)
         if isinstance(outcome, BaseException):
+            await self._let_end()
             raise outcome
         return item, outcome
+
+    async def _let_end(self) -> None:
+        """Wait for what is under way where nothing more is asked: it is paid for, and its answers are kept."""
+        self.meter.is_stopping = True
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=GRACE_SECONDS)
 
     async def _work(self, item: object, request: Request, key: str) -> None:
         try:

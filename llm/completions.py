@@ -37,7 +37,7 @@ def messages_of(prompt: Prompt, request: Request, repair: Repair | None = None, 
     if repair is None:
         return shown
     again = REPAIR.format(error=repair.error)
-    return [*shown, {"role": "assistant", "content": repair.answer}, {"role": "user", "content": again}]
+    return [*shown, {"role": "assistant", "content": unmarked(repair.answer)}, {"role": "user", "content": again}]
 
 
 def quoted(input: Mapping[str, Any]) -> str:
@@ -46,6 +46,11 @@ def quoted(input: Mapping[str, Any]) -> str:
     But for lone surrogates, which nothing can send: each becomes a question mark.
     """
     text = json.dumps(input, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return unmarked(text)
+
+
+def unmarked(text: str) -> str:
+    """Return a text with the marks of chat formats escaped as JSON has it."""
     return MARKS.sub(lambda mark: _escaped(mark.group()), text)
 
 

@@ -66,6 +66,8 @@ class Meter(Generic[Outcome]):
         self.scribe = Scribe(ledger)
         self.alarm = Alarm()
         self.attempts = 0
+        self.is_stopping = False
+        """Whether no more attempts are to be made."""
         self.unmade: set[asyncio.Future[int | None]] = set()
         """Rows that are being written for attempts which were cancelled meanwhile."""
 
@@ -87,7 +89,7 @@ class Meter(Generic[Outcome]):
             self.terms.pace.note(reply)
             return reply, outcome
 
-        retrying = self.terms.patience.retrying(lambda ended: ended[0])
+        retrying = self.terms.patience.retrying(lambda ended: ended[0], lambda: self.is_stopping)
         return await (retrying(once) if self.terms.is_paid else once())
 
     async def _attempt(
@@ -128,6 +130,8 @@ class Meter(Generic[Outcome]):
 
     async def _begin(self, intent: Intent) -> int:
         while True:
+            if self.is_stopping:
+                raise ModelError("the run is being stopped")
             call = await self._written(intent)
             if call is not None:
                 return call

@@ -81,15 +81,20 @@ class Patience:
         self.attempts = attempts
         self.back_off = tenacity.wait_random_exponential(multiplier=first_seconds, max=longest_seconds)
 
-    def retrying(self, reply_in: Callable[[Any], Reply] = lambda given: given) -> tenacity.AsyncRetrying:
-        """Return a fresh loop over attempts that ends with what the last one gave; `reply_in` finds the reply in it."""
+    def retrying(
+        self, reply_in: Callable[[Any], Reply] = lambda given: given, is_over: Callable[[], bool] = lambda: False
+    ) -> tenacity.AsyncRetrying:
+        """Return a fresh loop over attempts that ends with what the last one gave; `reply_in` finds the reply in it.
+
+        Once `is_over` none is made again.
+        """
 
         def wait(state: tenacity.RetryCallState) -> float:
             wanted = reply_in(state.outcome.result()).retry_after if state.outcome else None
             return self.back_off(state) + (wanted or 0.0)
 
         return tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_result(lambda given: reply_in(given).status in PASSING),
+            retry=tenacity.retry_if_result(lambda given: reply_in(given).status in PASSING and not is_over()),
             wait=wait,
             stop=tenacity.stop_after_attempt(self.attempts),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,

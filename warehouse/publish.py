@@ -12,7 +12,7 @@ from warehouse.home import Home
 VIEWS = Path(__file__).with_name("views.sql")
 
 
-def publish(home: Home, calls: pa.Table) -> None:
+def publish(home: Home, calls: pa.RecordBatchReader) -> None:
     """Replace the published file by a copy of the warehouse as it stands, in one rename.
 
     `calls` are the attempts of the ledger, without answers. A reader keeps the file that it has open.

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.models import models_of, names_of, stored
+from flows.models import check_keys, models_of, names_of, stored
 from flows.recipe import ROLES, read_recipe, recipe_text
 from flows.settings import Settings
 from llm.errors import ModelError
@@ -24,9 +24,9 @@ def recordings(tmp_path):
     return path
 
 
-def chosen(*changes, catalogue=None):
+def chosen(*changes, **told):
     recipe = read_recipe(None, changes)
-    settings = Settings(catalogue=catalogue)
+    settings = Settings(**told)
     return recipe, models_of(recipe, settings, Ledger())
 
 
@@ -107,9 +107,11 @@ def test_a_model_without_its_key_is_refused_by_the_name_of_the_variable(tmp_path
     catalogue = tmp_path / "catalogue.toml"
     catalogue.write_text("[mine]\nurl = 'http://127.0.0.1:1'\nserved_as = 'm'\nkey_variable = 'NOBODY_SETS_THIS_KEY'\n")
 
-    assert refusal("mine", catalogue=catalogue) == (
-        "the model mine wants its key in NOBODY_SETS_THIS_KEY, which is not set"
-    )
+    _, models = chosen("models.auditor.name=mine", catalogue=catalogue)
+
+    with pytest.raises(BadInputError) as refused:
+        check_keys(models)
+    assert str(refused.value) == "the model mine wants its key in NOBODY_SETS_THIS_KEY, which is not set"
 
 
 def test_a_role_that_a_build_does_not_ask_needs_no_key(tmp_path):
@@ -119,16 +121,82 @@ def test_a_role_that_a_build_does_not_ask_needs_no_key(tmp_path):
     _, models = chosen("models.judge.name=mine", catalogue=catalogue)
 
     assert models["judge"].name == "mine"
+    check_keys(models)
 
 
-def test_a_catalogue_of_ones_own_adds_models(tmp_path):
-    catalogue = tmp_path / "catalogue.toml"
-    catalogue.write_text("[mine]\nurl = 'http://127.0.0.1:1'\nserved_as = 'm'\n")
+@pytest.fixture
+def catalogue(tmp_path):
+    """A catalogue of three models at two addresses."""
+    path = tmp_path / "catalogue.toml"
+    path.write_text(
+        "[mine]\nurl = 'http://127.0.0.1:1'\nserved_as = 'm'\nconcurrency = 5\n"
+        "[same]\nurl = 'http://127.0.0.1:1'\nserved_as = 's'\nconcurrency = 5\n"
+        "[other]\nurl = 'http://127.0.0.1:2'\nserved_as = 'o'\n"
+    )
+    return path
 
+
+def test_a_catalogue_of_ones_own_adds_models(catalogue):
     _, models = chosen("models.judge.name=mine", catalogue=catalogue)
 
     assert isinstance(models["judge"].provider, Served)
     assert "127.0.0.1" not in str(models["judge"].identity)
+
+
+def test_who_calls_at_one_address_shares_its_pace(catalogue):
+    roles = ["models.judge.name=mine", "models.auditor.name=same", "models.validator.name=other"]
+
+    _, models = chosen(*roles, catalogue=catalogue)
+
+    paces = {role: models[role].provider.terms.pace for role in ("judge", "auditor", "validator")}
+    assert paces["judge"] is paces["auditor"]
+    assert paces["judge"] is not paces["validator"]
+
+
+@pytest.mark.parametrize(("told", "calls"), [({}, 5), ({"concurrency": 3}, 3), ({"concurrency": 200}, 200)])
+def test_as_many_calls_are_made_at_once_as_the_setting_or_else_the_catalogue_says(catalogue, told, calls):
+    _, models = chosen("models.judge.name=mine", catalogue=catalogue, **told)
+
+    assert models["judge"].provider.terms.concurrency == calls
+
+
+def test_how_a_role_draws_answers_is_part_of_what_its_model_is(catalogue):
+    _, models = chosen(
+        *("models.judge.name=mine", "models.auditor.name=mine", "models.validator.name=mine"),
+        *("models.judge.temperature=0.5", "models.auditor.max_tokens=100"),
+        catalogue=catalogue,
+    )
+
+    assert models["judge"].identity["sampling"] == {"temperature": 0.5}
+    assert models["auditor"].identity == models["validator"].identity != models["judge"].identity
+    assert models["auditor"].provider.limits == (100, 400)
+
+
+def test_every_model_keeps_to_the_one_budget_of_the_home():
+    _, models = chosen("budget.max_usd=2.5")
+    _, free = chosen()
+
+    assert {model.most_nano_usd for model in models.values()} == {2_500_000_000}
+    assert {model.most_nano_usd for model in free.values()} == {None}
+
+
+def test_only_a_role_that_wants_batches_is_asked_in_batches(catalogue):
+    _, models = chosen(
+        *("models.judge.name=mine", "models.judge.batch=true", "models.auditor.name=mine"), catalogue=catalogue
+    )
+
+    assert models["judge"].provider.terms.is_batched
+    assert not models["auditor"].provider.terms.is_batched
+
+
+def test_the_kept_recipe_says_nothing_of_money_and_of_the_way_that_calls_take(catalogue):
+    roles = ["models.judge.name=mine", "models.judge.batch=true", "models.judge.seed=7"]
+    recipe, models = chosen(*roles, "budget.max_usd=2.5", catalogue=catalogue)
+
+    kept = stored(recipe, models)
+
+    assert (kept.models.judge.name, kept.models.judge.seed, kept.models.judge.batch) == ("mine", 7, False)
+    assert kept.budget.max_usd is None
 
 
 @pytest.mark.parametrize("text", ["[mine", "[mine]\nurl = 'x'\n", "[mine]\nurl = 'x'\nserved_as = 'm'\nkey = 'k'\n"])

@@ -5,6 +5,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as some
 
 from flows.recipe import Recipe, read_recipe, recipe_text
+from llm.served import Sampling
 from warehouse import BadInputError
 
 
@@ -49,8 +50,12 @@ def test_an_unknown_key_that_is_like_none_is_refused_with_all_there_are():
 
 
 def test_an_unknown_key_inside_a_role_is_refused():
-    assert refusal("models.judge.temperature=1") == (
-        "the recipe: unknown key models.judge.temperature; known here: name"
+    assert refusal("models.judge.temprature=1") == (
+        "the recipe: unknown key models.judge.temprature; did you mean temperature?"
+    )
+    assert refusal("models.judge.zzz=1") == (
+        "the recipe: unknown key models.judge.zzz; "
+        "known here: name, max_tokens, temperature, top_p, seed, reasoning_effort, batch"
     )
 
 
@@ -70,6 +75,14 @@ def test_an_unknown_key_inside_a_role_is_refused():
         ("dialogues.minimum=300", "dialogues"),
         ("targets.minimum_confidence=nan", "targets.minimum_confidence"),
         ("leaks=3", "leaks"),
+        ("models.judge.max_tokens=0", "models.judge.max_tokens"),
+        ("models.judge.temperature=2.1", "models.judge.temperature"),
+        ("models.judge.temperature=nan", "models.judge.temperature"),
+        ("models.judge.top_p=0", "models.judge.top_p"),
+        ("models.judge.seed=some", "models.judge.seed"),
+        ("budget.max_usd=-1", "budget.max_usd"),
+        ("budget.max_usd=inf", "budget.max_usd"),
+        ("budget.max_usd=nan", "budget.max_usd"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_the_name_of_its_key(change, key):
@@ -160,7 +173,30 @@ def test_a_written_recipe_has_every_knob_and_reads_back_the_same(tmp_path):
 
     assert read_recipe(file_of(tmp_path, text)) == recipe
     assert set(tomllib.loads(text)) == set(Recipe.model_fields)
-    assert tomllib.loads(text)["models"]["judge"] == {"name": "gpt-5.2"}
+    assert tomllib.loads(text)["models"]["judge"] == {"name": "gpt-5.2", "max_tokens": 8192, "batch": False}
+
+
+def test_what_is_left_to_the_server_or_has_no_limit_is_not_written():
+    text = recipe_text(read_recipe(None, ["models.judge.temperature=0.5", "models.judge.seed=7"]))
+
+    judge = tomllib.loads(text)["models"]["judge"]
+    assert judge == {"name": "offline", "max_tokens": 8192, "temperature": 0.5, "seed": 7, "batch": False}
+    assert tomllib.loads(text)["budget"] == {}
+
+
+def test_a_role_that_says_nothing_of_how_answers_are_drawn_leaves_it_to_the_server():
+    recipe = read_recipe(None, ["models.judge.top_p=0.5", "models.judge.reasoning_effort=low"])
+
+    assert recipe.models.auditor.sampling == Sampling()
+    assert recipe.models.judge.sampling == Sampling(top_p=0.5, reasoning_effort="low")
+
+
+@pytest.mark.parametrize(
+    ("change", "nano_usd"),
+    [(None, None), ("budget.max_usd=0", 0), ("budget.max_usd=12.5", 12_500_000_000), ("budget.max_usd=3", 3 * 10**9)],
+)
+def test_a_budget_is_counted_in_billionths_of_a_dollar(change, nano_usd):
+    assert read_recipe(None, [change] if change else []).budget.most_nano_usd == nano_usd
 
 
 @for_all(about=some.text(), name=some.text(min_size=1), share=some.floats(0, 1))

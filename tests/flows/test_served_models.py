@@ -30,6 +30,7 @@ class Server(ThreadingHTTPServer):
     """Answers chat completions by the rules, in a fence and with some prose around, as models do."""
 
     daemon_threads = True
+    request_queue_size = 128  # as many may knock at once as the build has calls under way
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

@@ -3,7 +3,8 @@ import stat
 import duckdb
 import pytest
 
-from llm.ledger import Attempt, Ledger
+from llm.attempts import Usage
+from llm.ledger import Ending, Intent, Ledger
 from warehouse import DamagedError, connect, publish
 
 TABLES = {
@@ -36,8 +37,11 @@ sys.stdin.readline()
 @pytest.fixture
 def calls():
     ledger = Ledger()
-    ledger.add(Attempt("KEY", "fable", "a_stage", "s", "ok", "SECRET ANSWER", 11, 7, 0.5))
-    return ledger.table()
+    call = ledger.begin(Intent("KEY", "fable", "a_stage", "s", most_nano_usd=5_000_000))
+    usage = Usage(prompt=11, cached=3, completion=7, reasoning=2)
+    ledger.end(call, Ending("ok", answer="SECRET ANSWER", usage=usage, nano_usd=1_500_000, seconds=0.5))
+    ledger.begin(Intent("KEY", "fable", "a_stage", "t", most_nano_usd=5_000_000))
+    return ledger.rows
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def put(home, calls):
     def do(number):
         with connect(home.warehouse) as db:
             db.execute(f"create or replace table a as select {number} as x")
-        publish(home, calls)
+        publish(home, calls())
 
     return do
 
@@ -65,8 +69,23 @@ def test_the_published_file_is_a_copy_with_the_calls(home, put):
     put(1)
     assert fetch(home, "from a") == [(1,)]
     assert names(home, "table") == {"a", "builds", "dropped", "calls"}
-    assert fetch(home, "select model, status, prompt_tokens from calls") == [("fable", "ok", 11)]
+    tokens = "prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens"
+    assert fetch(home, f"select subject, status, way, {tokens}, usd, held_usd, seconds from calls") == [
+        ("s", "ok", "live", 11, 3, 7, 2, 0.0015, 0.0, 0.5),
+        ("t", "pending", "live", None, None, None, None, None, 0.005, None),
+    ]
     assert b"SECRET" not in home.published.read_bytes()
+    assert b"KEY" not in home.published.read_bytes()
+
+
+def test_calls_of_an_empty_ledger_have_their_columns(home, calls):
+    connect(home.warehouse).close()
+    publish(home, Ledger().rows())
+    columns = "select column_name, data_type from duckdb_columns() where table_name = 'calls'"
+    empty = fetch(home, columns)
+    publish(home, calls())
+    assert fetch(home, columns) == empty
+    assert ("usd", "DOUBLE") in empty
 
 
 def test_the_published_file_is_for_reading(home, put):
@@ -128,12 +147,13 @@ def test_what_a_killed_publication_left_is_overwritten(home, put):
 
 def test_views_are_there_as_far_as_their_tables_are(home, put):
     put(1)
-    assert names(home, "view") == {"funnel", "drop_reasons"}
+    always = {"funnel", "drop_reasons", "cost_by_stage", "cost_by_model", "slowest_calls"}
+    assert names(home, "view") == always
     with connect(home.warehouse) as db:
         for name in ("memories", "sample_memories", "gold_memories"):
             db.execute(f"create table {name} ({TABLES[name]})")
     put(1)
-    assert names(home, "view") == {"funnel", "drop_reasons", "label_counts"}
+    assert names(home, "view") == always | {"label_counts"}
 
 
 @pytest.fixture
@@ -174,6 +194,8 @@ VIEWS = {
         ("memories", "rejected", 2, "why"),
         ("memories", "no_evidence", 1, None),
     ],
+    "cost_by_stage": [("a_stage", 2, 1, 0, "", 11, 3, 7, 2, 0.0015, 0.005, 18.0)],
+    "cost_by_model": [("fable", 2, 1, 0, "", 11, 3, 7, 2, 0.0015, 0.005, 18.0)],
     "label_counts": [("Possessions/Pet", 2, 1, 1), ("UNMAPPED", 1, 1, 0)],
     "trace": [
         ("task1-1", "task1", "dev", "i2", None, None, None, None, "d1", "h1", "u1", "1.parquet", 3),
@@ -184,7 +206,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_shows_what_a_person_wants_first(full, calls, view):
-    publish(full, calls)
+    publish(full, calls())
     assert names(full, "view") >= VIEWS.keys()
     assert fetch(full, f"from {view}") == VIEWS[view]
 
@@ -196,5 +218,5 @@ def test_a_damaged_warehouse_is_told_and_the_published_file_stands(home, put, ca
         file.truncate(4096 if not damage else 0)
         file.write(damage or b"\xff" * 4096)
     with pytest.raises(DamagedError, match="remove it and its .wal, and build again"):
-        publish(home, calls)
+        publish(home, calls())
     assert fetch(home, "from a") == [(1,)]
