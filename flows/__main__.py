@@ -20,6 +20,25 @@ HomeOption = Annotated[
     Path | None,
     typer.Option("--home", help="Where everything is kept; ALPSBENCH_HOME, else ./benchmark.", show_default=False),
 ]
+SourceOption = Annotated[
+    str, typer.Option(help="A Parquet or JSONL file in WildChat's form, a folder of them, or `sample`.")
+]
+RecipeOption = Annotated[Path | None, typer.Option(help="A recipe in TOML; the paper's numbers without one.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Change a knob: a.b=value, as in models.extractor.name=recorded:FILE#MODEL.",
+        metavar="A.B=VALUE",
+    ),
+]
+UntilOption = Annotated[str | None, typer.Option(help="Stop after this table.")]
+VersionOption = Annotated[
+    str, typer.Option(help="The benchmark version to release. All but `draft` are never replaced.")
+]
+AgainOption = Annotated[
+    str | None,
+    typer.Option(help="Build this table and all after it again: known answers stay, calls that failed are made anew."),
+]
 console = console_for()
 
 
@@ -30,35 +49,48 @@ def home_of(home: Path | None) -> Home:
 
 @app.command()
 def build(
-    source: Annotated[
-        str, typer.Option(help="A Parquet or JSONL file in WildChat's form, a folder of them, or `sample`.")
-    ] = "sample",
-    recipe: Annotated[Path | None, typer.Option(help="A recipe in TOML; the paper's numbers without one.")] = None,
-    set: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Change a knob: a.b=value, as in models.extractor.name=recorded:FILE#MODEL.",
-            metavar="A.B=VALUE",
-        ),
-    ] = None,
+    source: SourceOption = "sample",
+    recipe: RecipeOption = None,
+    set: SetOption = None,
     home: HomeOption = None,
-    until: Annotated[str | None, typer.Option(help="Stop after this table.")] = None,
-    version: Annotated[
-        str, typer.Option(help="The benchmark version to release. All but `draft` are never replaced.")
-    ] = "draft",
+    until: UntilOption = None,
+    version: VersionOption = "draft",
+    again: AgainOption = None,
 ) -> None:
     """Build every table and the release, as far as they are not there already.
 
     The bundled sample brings its own recipe, with smaller pools. A build that was killed goes on where it was.
     """
-    from flows.command import run_build
+    from flows.command import Order, run_build
 
-    run_build(console, Settings(), home_of(home), source, recipe, set or [], until, version)
+    order = Order(source, recipe, tuple(set or ()), until, version, again)
+    run_build(console, Settings(), home_of(home), order)
+
+
+@app.command()
+def plan(
+    source: SourceOption = "sample",
+    recipe: RecipeOption = None,
+    set: SetOption = None,
+    home: HomeOption = None,
+    until: UntilOption = None,
+    version: VersionOption = "draft",
+    again: AgainOption = None,
+) -> None:
+    """Say what a build with the same options would do, why, and what its model calls would cost.
+
+    No model is called, no key is needed, nothing is built, and a build that runs is not disturbed.
+    """
+    from flows.command import Order
+    from flows.plan import run_plan
+
+    order = Order(source, recipe, tuple(set or ()), until, version, again)
+    run_plan(console, Settings(), home_of(home), order)
 
 
 @app.command()
 def sql(
-    query: Annotated[str, typer.Argument(help='Such as "from funnel"; see also drop_reasons, label_counts, trace.')],
+    query: Annotated[str, typer.Argument(help='Such as "from funnel"; see also drop_reasons, cost_by_stage, trace.')],
     home: HomeOption = None,
 ) -> None:
     """Ask the published tables; a running build does not matter."""
@@ -87,6 +119,24 @@ def audit(
     from flows.look import show_audit
 
     show_audit(console, home_of(home), version)
+
+
+@app.command()
+def gateway(
+    home: HomeOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 0,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    max_usd: Annotated[
+        float | None, typer.Option(min=0, help="The most that the home's whole ledger may spend, in US dollars.")
+    ] = None,
+) -> None:
+    """Serve the models of the catalogue to other programs: metered, cached and capped like a build.
+
+    It speaks the OpenAI protocol (chat completions, embeddings) and asks for a token, which stays in the home.
+    """
+    from flows.serve import serve_gateway
+
+    serve_gateway(console, Settings(), home_of(home), host, port, max_usd)
 
 
 def main() -> None:

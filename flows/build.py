@@ -1,43 +1,37 @@
 """Builds one table. Nothing else writes tables, and each is replaced whole or not at all."""
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import duckdb
-import pyarrow as pa
 
-from expectations.check import check
-from expectations.contract import contract_of
-from flows.fingerprint import fingerprint
+from flows.fingerprint import MadeOf, made_of
+from flows.modules import Piece
+from flows.swap import Made, Swap, item_of
 from llm.gateway import Model
-from stages.item import Item
 from stages.source import Source
-from warehouse import AlpsbenchError, BadInputError, Home, Relation, Table, Warehouse, connect, copied, only
+from warehouse import BadInputError, Home, Table, Warehouse, connect, copied, only
 
-Made: TypeAlias = Relation | pa.Table
 Stage = Callable[..., Made]
 Build = Callable[..., Table]
 """`build(stage, *tables_read, **knobs)`: what a flow calls to have a table."""
 
 
-class LostItemsError(AlpsbenchError):
-    """A stage neither kept nor dropped some of its items: a fault of the stage."""
-
-    exit_code = 70
-
-
-class NothingLeftError(AlpsbenchError):
-    """A stage dropped all of its items."""
-
-    exit_code = 9
-
-
 class Reached(Exception):  # noqa: N818 # no error: the table that the build was to end with is there
     """The table after which a build was told to stop is built."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """How a table was built last: from what, when (microseconds since 1970), in how many seconds, with what rows."""
+
+    fingerprint: str
+    built_at: int
+    seconds: float
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -47,24 +41,38 @@ class Step:
     position: int
     table: Table
     is_built: bool
+    reads: Sequence[str]
+    made_of: MadeOf
 
 
 @dataclass
 class Planner:
-    """Walks through a flow without building: what it would make of what, and what is there already."""
+    """Walks through a flow without building: what it would make of what, and what is there already.
 
-    built: dict[str, str]
+    A table is there if it was made of the same things and after all that it reads, and none of that is to be built.
+    The table `again` never is.
+    """
+
+    built: Mapping[str, Built]
     until: str | None = None
+    again: str | None = None
     steps: list[Step] = field(default_factory=list)
 
     def __call__(self, stage: Stage, *reads: Table, **knobs: Any) -> Table:
         """Note the table of a stage."""
-        name = stage.__name__
-        table = Table(name, fingerprint(stage, reads, knobs))
-        self.steps.append(Step(len(self.steps) + 1, table, self.built.get(name) == table.fingerprint))
+        name, made = stage.__name__, made_of(stage, reads, knobs)
+        table, names = Table(name, made.fingerprint), [read.name for read in reads]
+        self.steps.append(Step(len(self.steps) + 1, table, self._is_built(table, names), names, made))
         if name == self.until:
             raise Reached
         return table
+
+    def _is_built(self, table: Table, reads: Collection[str]) -> bool:
+        built = self.built.get(table.name)
+        if built is None or built.fingerprint != table.fingerprint or table.name == self.again:
+            return False
+        changing = {step.table.name for step in self.steps if not step.is_built}
+        return changing.isdisjoint(reads) and all(self.built[read].built_at <= built.built_at for read in reads)
 
 
 class Watcher(Protocol):
@@ -145,6 +153,7 @@ class Builder:
                 [name, step.position, step.table.fingerprint, names, str(swap.item) if swap.item else None,
                  items_in, rows, dropped, seconds, calls],
             )  # fmt: skip
+            keep_pieces(transaction, main, name, step.made_of.pieces)
         self.watcher.finished(name, rows, dropped, seconds)
 
 
@@ -166,100 +175,39 @@ def reading(knobs: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
-def item_of(stage: Stage) -> Item | None:
-    """Return what a stage accounts for, as its module states it."""
-    item = getattr(sys.modules[stage.__module__], "ITEM", None)
-    return item if isinstance(item, Item) else None
+def keep_pieces(db: Warehouse, schema: str, name: str, pieces: Sequence[Piece]) -> None:
+    """Write down what a table is made of, in the place of what it was made of before."""
+    db.execute(f"create table if not exists {schema}.made_of (name text, kind text, part text, value text)")
+    db.execute(f"delete from {schema}.made_of where name = $name", {"name": name})
+    kinds, parts, values = (list(column) for column in zip(*pieces, strict=True))
+    insert = f"insert into {schema}.made_of select $name, unnest($kinds), unnest($parts), unnest($values)"
+    db.execute(insert, {"name": name, "kinds": kinds, "parts": parts, "values": values})
 
 
-@dataclass
-class Swap:
-    """Puts what a stage made in the place of its table, inside one transaction."""
-
-    transaction: Warehouse
-    main: str
-    name: str
-    item: Item | None
-
-    @property
-    def staged(self) -> str:
-        """The rows as the stage returned them, drops included."""
-        return f"{self.main}.{self.name}__staged"
-
-    def put(self, made: Made) -> None:
-        """Write down what the stage returned."""
-        relation = made if isinstance(made, Relation) else self.transaction.from_arrow(made)
-        relation.create(self.staged)
-
-    def settle(self, home: Home) -> tuple[int, int, int | None]:
-        """Split the drops off, check the contract, replace the table; give rows, drops and items in.
-
-        Raises:
-            LostItemsError: an item of the stage is neither kept nor dropped.
-            NothingLeftError: all are dropped, and the table may not be empty.
-            ContractError: the rows are not what the table promises; the old table stands.
-        """
-        contract = contract_of(self.name)
-        columns = {row[0] for row in self.transaction.execute(f"describe {self.staged}").fetchall()}
-        dropped, items_in = 0, None
-        if self.item:
-            items_in = self._account(self.item)
-        self.transaction.execute(f"delete from {self.main}.dropped where stage = $name", {"name": self.name})
-        if "drop_reason" in columns:
-            dropped = self._drop(columns)
-        kept = ", ".join(sorted(columns & {"drop_reason", "drop_detail"}))
-        chosen = f"* exclude ({kept})" if kept else "*"
-        where = "where drop_reason is null" if "drop_reason" in columns else ""
-        table = f"{self.main}.{self.name}"
-        self.transaction.execute(f"create or replace table {table} as select {chosen} from {self.staged} {where}")
-        self.transaction.execute(f"drop table {self.staged}")
-        rows: int = self.transaction.execute(f"select count(*) from {table}").fetchall()[0][0]
-        if dropped and not rows and contract.min_rows:
-            raise NothingLeftError(f"nothing is left for the table {self.name}: {self._reasons()}")
-        report = check(self.transaction, table, contract)
-        report.raise_if_broken()
-        home.reports.mkdir(exist_ok=True)
-        (home.reports / f"{self.name}.json").write_text(report.to_json(), encoding="utf-8")
-        return rows, dropped, items_in
-
-    def _reasons(self) -> str:
-        dropped = f"from {self.main}.dropped where stage = $name group by reason"
-        counted = f"select count(*), reason {dropped} order by 1 desc, reason"
-        found = self.transaction.execute(counted, {"name": self.name}).fetchall()
-        return ", ".join(f"{count:,} {reason.replace('_', ' ')}" for count, reason in found)
-
-    def _account(self, item: Item) -> int:
-        source = f"(select distinct {item.column}::varchar as item from {item.table} where {item.where})"
-        here = f"(select {item.column}::varchar as item from {self.staged})"
-        lost = self.transaction.execute(f"select item from {source} except select item from {here}").fetchmany(3)
-        if lost:
-            examples = ", ".join(str(one) for (one,) in lost)
-            raise LostItemsError(f"{self.name} lost {item}: {examples}, neither kept nor dropped")
-        count: int = self.transaction.execute(f"select count(*) from {source}").fetchall()[0][0]
-        return count
-
-    def _drop(self, columns: set[str]) -> int:
-        column = self.item.column if self.item else "null"
-        detail = "drop_detail" if "drop_detail" in columns else "null"
-        self.transaction.execute(
-            f"""
-            insert into {self.main}.dropped
-            select $name, {column}::varchar, drop_reason, {detail}::varchar
-            from {self.staged} where drop_reason is not null
-            """,
-            {"name": self.name},
-        )
-        counted = f"select count(*) from {self.staged} where drop_reason is not null"
-        count: int = self.transaction.execute(counted).fetchall()[0][0]
-        return count
-
-
-def built_tables(home: Home) -> dict[str, str]:
-    """Return the fingerprint of each table that is built."""
+def built_tables(home: Home) -> dict[str, Built]:
+    """Return how each table was built that is there."""
     if not home.warehouse.exists():
         return {}
     with connect(home.warehouse) as db:
-        try:
-            return dict(db.execute("select name, fingerprint from builds").fetchall())
-        except duckdb.CatalogException:
-            return {}
+        return built_in(db)
+
+
+def built_in(db: Warehouse) -> dict[str, Built]:
+    """Return the same from an open database."""
+    try:
+        rows = db.execute("select name, fingerprint, epoch_us(built_at), seconds, rows from builds").fetchall()
+    except duckdb.CatalogException:
+        return {}
+    return {name: Built(*how) for name, *how in rows}
+
+
+def pieces_in(db: Warehouse) -> dict[str, list[Piece]]:
+    """Return what each table is made of, as far as that was written down."""
+    pieces: dict[str, list[Piece]] = {}
+    try:
+        rows = db.execute("select name, kind, part, value from made_of").fetchall()
+    except duckdb.CatalogException:
+        return {}
+    for name, *piece in rows:
+        pieces.setdefault(name, []).append(Piece(*piece))
+    return pieces

@@ -1,7 +1,6 @@
 """Runs a build: plans it, builds what is not there, publishes after each flow, and releases at the end."""
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +16,10 @@ from evaluation.verdicts import Gate, raise_if_failed
 from expectations.check import ContractError, Report
 from expectations.docs import write_docs
 from flows.annotate import annotate
-from flows.build import Build, Builder, Planner, Reached, Step, Watcher, built_tables
+from flows.build import Build, Builder, Built, Planner, Reached, Step, Watcher, built_tables
 from flows.curate import curate
-from flows.fingerprint import code_of
+from flows.finished import RELEASE, begin, finish, is_finished
+from flows.modules import code_of
 from flows.recipe import Recipe
 from flows.release import attack, construct
 from flows.release_files import is_made_of, is_released, publish_release, write_draft
@@ -28,12 +28,13 @@ from llm.ledger import Ledger
 from stages.audits import Draft
 from stages.secret import Secret
 from stages.source import Source
-from warehouse import BadInputError, Home, Table, connect, publish
+from warehouse import BadInputError, Home, Table, connect, publish, sha256_of
 
 Tables = Mapping[str, Table]
 Part = Callable[[Build, Tables], Tables]
 DRAFT_VERSION = "draft"
 """The version that each build may replace; every other one, once released, stays as it is."""
+WOULD_CHANGE = "version {version} is released already, and this build would change it: give another --version"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Job:
     ledger: Ledger
     version: str = DRAFT_VERSION
     until: str | None = None
+    again: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Plan:
         """Whether every table is there, made of the same things."""
         return all(step.is_built for step in self.steps)
 
+    def made(self, version: str) -> dict[str, str]:
+        """Return what each table of the plan is made of, and its release as a version, if it ends in one."""
+        made = {step.table.name: step.table.fingerprint for step in self.steps}
+        return made | ({RELEASE + version: self.fingerprint} if self.fingerprint else {})
+
 
 def parts_of(job: Job) -> dict[str, Part]:
     """The DAG in its three flows, each given the tables of those before it."""
@@ -73,24 +80,26 @@ def parts_of(job: Job) -> dict[str, Part]:
     }
 
 
-def plan_of(job: Job) -> Plan:
-    """Say what a build would make of what, without building.
+def plan_of(job: Job, built: Mapping[str, Built] | None = None) -> Plan:
+    """Say what a build would make of what, without building; `built` are the tables that are there.
 
     Raises:
-        BadInputError: there is no table of the name to stop after.
+        BadInputError: there is no table of the name to stop after, or none of the name to build again.
     """
-    planner = Planner(built_tables(job.home), job.until)
+    planner = Planner(built_tables(job.home) if built is None else built, job.until, job.again)
+    fingerprint = None
     tables: dict[str, Table] = {}
     with suppress(Reached):
         for part in parts_of(job).values():
             tables |= part(planner, tables)
+        attack_release(planner, job, tables, fingerprint_of(job, tables))
         fingerprint = fingerprint_of(job, tables)
-        attack_release(planner, job, tables, fingerprint)
-        if job.until:
-            names = ", ".join(step.table.name for step in planner.steps)
-            raise BadInputError(f"--until {job.until}: no such table; there are {names}")
-        return Plan(planner.steps, fingerprint)
-    return Plan(planner.steps, None)
+    names = [step.table.name for step in planner.steps]
+    for option, name in (("until", job.until), ("again", job.again)):
+        if name and name not in names:
+            end = f", up to --until {job.until}" if job.until in names else ""
+            raise BadInputError(f"--{option} {name}: no such table; there are {', '.join(names)}{end}")
+    return Plan(planner.steps, fingerprint)
 
 
 def fingerprint_of(job: Job, tables: Tables) -> str:
@@ -125,23 +134,24 @@ def run(job: Job, watcher: Watcher) -> Plan:
     if plan.fingerprint and not released and job.version != DRAFT_VERSION:
         refuse_to_replace(job, plan.fingerprint)
     builder = Builder(job.home, plan.steps, watcher, job.until)
-    if plan.is_built and released and is_finished(job.home, plan.steps):
+    if plan.is_built and released and is_finished(job.home, plan.made(job.version)):
         with suppress(Reached):
             walk(job, builder)
         return plan
     job.source.check()
+    begin(job.home, {step.table.name for step in plan.steps if not step.is_built})
     from flows.prefect_server import serving
 
     if not job.home.published.exists():
         connect(job.home.warehouse).close()
-        publish(job.home, job.ledger.table())
+        publish(job.home, job.ledger.rows())
     watcher.starting()
     with serving(job.home):
         from flows.tasks import as_task, end_stale_runs, run_flow
 
         end_stale_runs(job.home)
         tables: dict[str, Table] = {}
-        parts: dict[str, Part] = {**parts_of(job), "release": partial(release, job)}
+        parts: dict[str, Part] = {**parts_of(job), "release": partial(release, job, plan)}
         for name, part in parts.items():
             try:
                 made = run_flow(job.home, name, partial(part, as_task(builder), tables))
@@ -149,12 +159,12 @@ def run(job: Job, watcher: Watcher) -> Plan:
                 document(job.home, plan.steps, error.report)
                 raise
             finally:
-                publish(job.home, job.ledger.table())
+                publish(job.home, job.ledger.rows())
             if made is None:
                 break
             tables |= made
     document(job.home, plan.steps)
-    finish(job.home, plan.steps)
+    finish(job.home, plan.made(job.version))
     return plan
 
 
@@ -188,28 +198,49 @@ def refuse_to_replace(job: Job, fingerprint: str) -> None:
             raise BadInputError(
                 f"the files of {place} are not those of its manifest any more: move it away, and build it again"
             )
-        raise BadInputError(
-            f"version {job.version} is released already, and this build would change it: give another --version"
-        )
+        raise BadInputError(WOULD_CHANGE.format(version=job.version))
 
 
-def release(job: Job, build: Build, tables: Tables) -> Tables:
+def release(job: Job, plan: Plan, build: Build, tables: Tables) -> Tables:
     """Write a draft, attack it, and publish it if every gate holds.
 
     Raises:
         GateError: one does not; the error names the rows, and the draft is left to look at.
+        BadInputError: the version is released already, with other rows.
     """
     fingerprint = fingerprint_of(job, tables)
     draft, tracks = draft_of(job, fingerprint), tracks_of(job.recipe.retrieval.distractors)
+    if not plan.steps[-1].is_built:
+        shutil.rmtree(draft, ignore_errors=True)  # of a build that was stopped, whose tables may be others by now
     with connect(job.home.warehouse) as db:
         write_draft(db, tracks, draft)
     audited = attack_release(build, job, tables, fingerprint)
     with connect(job.home.warehouse) as db:
         gates = [Gate(*row) for row in db.execute("from audits").fetchall()]
         raise_if_failed(gates, f"; the draft is in {draft}")
-        publish_release(db, job.home, draft, job.version, fingerprint, job.recipe, tracks)
+        if not is_kept(job.home, job.version, draft):
+            publish_release(db, job.home, draft, job.version, fingerprint, job.recipe, tracks)
     shutil.rmtree(draft.parent, ignore_errors=True)
     return {audited.name: audited}
+
+
+def is_kept(home: Home, version: str, draft: Path) -> bool:
+    """Say whether a version that is never replaced stands already, with the rows of the draft.
+
+    Raises:
+        BadInputError: its rows are others: answers to calls that had failed are there by now, or failed since.
+    """
+    place = home.releases / version
+    if version == DRAFT_VERSION or not place.exists():
+        return False
+    if any(rows_of(place / side) != rows_of(draft / side) for side in ("public", "sealed")):
+        raise BadInputError(WOULD_CHANGE.format(version=version))
+    return True
+
+
+def rows_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file of rows below a folder."""
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*.jsonl")}
 
 
 def document(home: Home, steps: Sequence[Step], broken: Report | None = None) -> None:
@@ -221,27 +252,3 @@ def document(home: Home, steps: Sequence[Step], broken: Report | None = None) ->
     names = dict.fromkeys([*(step.table.name for step in steps if step.table.name in known), *known])
     reports = {name: Report.from_json((home.reports / f"{name}.json").read_text(encoding="utf-8")) for name in names}
     write_docs(reports | ({broken.table: broken} if broken else {}), home.data_docs)
-
-
-def finish(home: Home, steps: Sequence[Step]) -> None:
-    """Write down, when all else is done, which tables are published and documented: a build may be killed before."""
-    draft = home.finished.with_suffix(".partial")
-    made = {step.table.name: step.table.fingerprint for step in steps}
-    draft.write_text(json.dumps(finished_tables(home) | made), encoding="utf-8")
-    draft.replace(home.finished)
-
-
-def is_finished(home: Home, steps: Sequence[Step]) -> bool:
-    """Say whether the tables of a plan are not only built but published and documented, too."""
-    done = finished_tables(home)
-    there = home.published.exists() and home.data_docs.exists()
-    return there and all(done.get(step.table.name) == step.table.fingerprint for step in steps)
-
-
-def finished_tables(home: Home) -> dict[str, str]:
-    """Return the fingerprints of the tables that were published and documented last."""
-    try:
-        done = json.loads(home.finished.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return done if isinstance(done, dict) else {}

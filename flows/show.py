@@ -3,14 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
+from flows.calls_made import attempts_in, failures_in
+from flows.planning.amounts import dollars
 from flows.run import DRAFT_VERSION, Job, Plan
+from llm.ledger import NANO
 from llm.offline import NAME as RULES
-from warehouse import connect
+from warehouse import Warehouse, connect
 
 SUMMARY = """
     select name, items_in, rows, seconds, calls, (
@@ -77,21 +81,32 @@ class Terminal:
 
 
 def show_result(console: Console, job: Job, plan: Plan, unchanged: int, seconds: float) -> None:
-    """Show the table of all tables, how it was made, and where to look next."""
-    console.print()
-    console.print(_summary(job))
-    built = len(plan.steps) - unchanged
-    said = f"{built} tables built, {unchanged} unchanged" if built else f"all {unchanged} tables unchanged"
-    console.print(f"\n{said}, in {seconds:.1f} s", highlight=False)
+    """Show the table of all tables, how it was made, what it cost, and where to look next."""
+    with connect(job.home.published, read_only=True) as db:
+        console.print()
+        console.print(_summary(db))
+        built = len(plan.steps) - unchanged
+        said = f"{built} tables built, {unchanged} unchanged" if built else f"all {unchanged} tables unchanged"
+        console.print(f"\n{said}, in {seconds:.1f} s", highlight=False)
+        for line in _calls(job, db, seconds):
+            console.print(line, highlight=False)
     if rules := [role for role, model in job.models.items() if model.name == RULES and role != "judge"]:
         who = ", ".join(rules)
         console.print(f"[yellow]{RULES}[/] played {who}: rules, not a language model; good for a look only")
     console.print(_places(job, plan))
 
 
-def _summary(job: Job) -> Grid:
-    with connect(job.home.published, read_only=True) as db:
-        rows = db.execute(SUMMARY).fetchall()
+def _calls(job: Job, db: Warehouse, seconds: float) -> Iterator[str]:
+    """Say what the paid calls of the last so many seconds came to, and what they left without an answer."""
+    paid = {model.name for model in job.models.values() if model.provider.terms.is_paid}
+    if told := attempts_in(db, paid, datetime.now(UTC) - timedelta(seconds=seconds)):
+        spent = dollars(job.ledger.spending().nano_usd / NANO)
+        yield f'{told}; {spent} in this home so far, see alpsbench sql "from cost_by_stage"'
+    yield from (f"[yellow]{line}[/]" for line in failures_in(db))
+
+
+def _summary(db: Warehouse) -> Grid:
+    rows = db.execute(SUMMARY).fetchall()
     grid = Grid(box=None, header_style="bold", pad_edge=False)
     grid.add_column("table")
     for title in ("items in", "rows", "seconds", "calls"):

@@ -57,3 +57,61 @@ join conversations on conversations.dialogue_id = release_rows.dialogue_id
         select source_row from dialogues where dialogues.dialogue_id = release_rows.dialogue_id
     )
 order by benchmark_id;
+
+-- What each stage's calls came to, attempt by attempt, stages in the order of building.
+create or replace view cost_by_stage as
+select
+    prompt as stage,
+    count(*) as attempts,
+    count(*) filter (status = 'ok') as ok,
+    count(*) filter (status not in ('ok', 'pending')) as failed,
+    coalesce(any_value(failures), '') as failures,
+    coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
+    coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,
+    coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
+    coalesce(sum(reasoning_tokens), 0)::bigint as reasoning_tokens,
+    round(coalesce(sum(usd), 0), 6) as usd,
+    round(coalesce(sum(held_usd), 0), 6) as held_usd,
+    -- Those of failed attempts included: what it takes to have an answer.
+    round((coalesce(sum(prompt_tokens), 0) + coalesce(sum(completion_tokens), 0)) / nullif(ok, 0), 1) as tokens_per_ok
+from calls
+left join builds on builds.name = prompt
+left join (
+    select prompt, string_agg(attempts || ' ' || status, ', ' order by attempts desc, status) as failures
+    from (select prompt, status, count(*) as attempts from calls where status not in ('ok', 'pending') group by all)
+    group by prompt
+) using (prompt)
+group by prompt
+order by any_value(position), prompt;
+
+-- The same, model by model, the dearest first.
+create or replace view cost_by_model as
+select
+    model,
+    count(*) as attempts,
+    count(*) filter (status = 'ok') as ok,
+    count(*) filter (status not in ('ok', 'pending')) as failed,
+    coalesce(any_value(failures), '') as failures,
+    coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
+    coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,
+    coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
+    coalesce(sum(reasoning_tokens), 0)::bigint as reasoning_tokens,
+    round(coalesce(sum(usd), 0), 6) as usd,
+    round(coalesce(sum(held_usd), 0), 6) as held_usd,
+    round((coalesce(sum(prompt_tokens), 0) + coalesce(sum(completion_tokens), 0)) / nullif(ok, 0), 1) as tokens_per_ok
+from calls
+left join (
+    select model, string_agg(attempts || ' ' || status, ', ' order by attempts desc, status) as failures
+    from (select model, status, count(*) as attempts from calls where status not in ('ok', 'pending') group by all)
+    group by model
+) using (model)
+group by model
+order by usd desc, attempts desc, model;
+
+-- The calls that took longest.
+create or replace view slowest_calls as
+select call, model, prompt as stage, subject, status, seconds, started_at
+from calls
+where seconds is not null
+order by seconds desc, call
+limit 100;

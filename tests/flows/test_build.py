@@ -4,7 +4,8 @@ import sys
 import pytest
 
 from expectations.check import ContractError
-from flows.build import Builder, LostItemsError, Planner, Reached, built_tables
+from flows.build import Builder, Planner, Reached, built_tables, pieces_in
+from flows.swap import LostItemsError
 from llm.gateway import Model
 from warehouse import Home, connect
 
@@ -64,8 +65,8 @@ def home(tmp_path):
 def build(home):
     """Plan and build a flow: give what was built anew."""
 
-    def run(flow, until=None):
-        planner = Planner(built_tables(home), until)
+    def run(flow, until=None, again=None):
+        planner = Planner(built_tables(home), until, again)
         notes = Notes()
         for each in (planner, Builder(home, planner.steps, notes, until)):
             try:
@@ -218,14 +219,15 @@ FAILURES = {
 @pytest.mark.parametrize("failure", FAILURES)
 def test_when_a_stage_fails_the_old_table_its_log_and_its_drops_stand(home, build, stage_of, first, second, failure):
     build(chain(first, second))
-    before = [rows(home, f"from {table} order by all") for table in ("annotations", "builds", "dropped")]
+    kept = ("annotations", "builds", "dropped", "made_of")
+    before = [rows(home, f"from {table} order by all") for table in kept]
     files = {path.name: path.read_text() for path in home.reports.iterdir()}
     old, new, error = FAILURES[failure]
 
     with pytest.raises(error):
         build(chain(first, stage_of("annotations", SECOND.replace(old, new))))
 
-    assert [rows(home, f"from {table} order by all") for table in ("annotations", "builds", "dropped")] == before
+    assert [rows(home, f"from {table} order by all") for table in kept] == before
     assert rows(home, "select table_name from duckdb_tables() where table_name like '%staged%'") == []
     assert {path.name: path.read_text() for path in home.reports.iterdir()} == files
     assert build(chain(first, second)) == []
@@ -312,3 +314,80 @@ def test_another_model_builds_a_table_again(build, stage_of, first, model_says):
 
 def test_a_home_in_which_nothing_was_built_has_no_tables(home):
     assert built_tables(home) == {}
+
+
+# Built again, though made of the same things
+
+
+def test_a_table_is_built_again_when_that_is_asked_for_and_so_is_what_reads_it(home, build, first, second):
+    build(chain(first, second))
+
+    assert build(chain(first, second), again="annotations") == ["annotations"]
+    assert build(chain(first, second), again="sample_memories") == ["sample_memories", "annotations"]
+    assert build(chain(first, second)) == []
+
+
+def test_a_build_that_was_stopped_half_way_through_building_again_goes_on(build, first, second):
+    build(chain(first, second))
+
+    assert build(chain(first, second), until="sample_memories", again="sample_memories") == ["sample_memories"]
+    assert build(chain(first, second)) == ["annotations"]
+    assert build(chain(first, second)) == []
+
+
+def test_all_that_comes_after_is_built_again_and_not_only_the_next(home, build, stage_of, first, second):
+    third = stage_of("gold_memories", "def gold_memories(db):\n    raise AssertionError\n")
+
+    def flow(build):
+        build(third, build(second, build(first)))
+
+    build(chain(first, second))
+    planner = Planner(built_tables(home), again="sample_memories")
+    flow(planner)
+
+    assert [(step.table.name, step.is_built, step.reads) for step in planner.steps] == [
+        ("sample_memories", False, []),
+        ("annotations", False, ["sample_memories"]),
+        ("gold_memories", False, ["annotations"]),
+    ]
+
+
+def test_a_table_that_reads_nothing_of_what_is_built_again_stays(build, stage_of, first):
+    alone = "(select 'm0000000000000001' as memory_id, 1 as sample_rank)"
+    other = stage_of("annotations", SECOND.replace("from sample_memories", f"from {alone}").replace("ITEM = ", "# "))
+
+    def flow(build):
+        build(first)
+        build(other)
+
+    assert build(flow) == ["sample_memories", "annotations"]
+    assert build(flow, again="sample_memories") == ["sample_memories"]
+
+
+# What a table is made of
+
+
+def test_what_a_table_is_made_of_is_written_down_with_it_and_replaced_with_it(home, build, first, second):
+    for count in (3, 4):
+        build(chain(first, second, count=count))
+
+    with connect(home.warehouse) as db:
+        pieces = pieces_in(db)
+    made = built_tables(home)
+    assert ("knob", "count", "4") in pieces["sample_memories"]
+    assert [piece for piece in pieces["annotations"] if piece.kind == "table"] == [
+        ("table", "sample_memories", made["sample_memories"].fingerprint)
+    ]
+    names = {piece.name for piece in pieces["annotations"] if piece.kind != "table"}
+    assert {"annotations.py", "stages/item.py", "expectations/annotations.py"} <= names
+    assert len(pieces["sample_memories"]) == len(set(pieces["sample_memories"]))
+
+
+def test_a_home_from_before_has_tables_of_which_nothing_was_written_down(home, build, first):
+    build(chain(first))
+    with connect(home.warehouse) as db:
+        db.execute("drop table made_of")
+
+    with connect(home.warehouse) as db:
+        assert pieces_in(db) == {}
+    assert build(chain(first)) == []

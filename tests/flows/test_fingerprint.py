@@ -1,11 +1,13 @@
 import hashlib
 import inspect
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from flows.fingerprint import code_of, fingerprint
+from flows.fingerprint import fingerprint, made_of
+from flows.modules import Piece, code_of
 from warehouse import Table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,3 +141,51 @@ def test_the_contract_of_a_table_counts(stage_of):
     both = CODE + CODE.replace("people", "users")
 
     assert of(stage_of("people", both)) != of(stage_of("users", both))
+
+
+def test_it_is_the_hash_of_files_contract_tables_and_knobs(stage_of):
+    """Fingerprints of earlier builds stay what they were."""
+    stage = stage_of("people", CODE)
+    parts = [[hashlib.sha256(CODE.encode()).hexdigest()], None, [["a", "1"]], {"size": {"small": 1}}]
+
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+
+    assert of(stage, Table("a", "1"), size=Sizes()) == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def test_its_pieces_have_names_that_hold_no_path_of_this_machine(stage_of):
+    stage = stage_of("memories", "from stages.memories import memories as made\n\nmemories = made\n")
+
+    names = [piece.name for piece in made_of(stage, [], {}).pieces]
+
+    assert {"stages/memories.py", "stages/memories.prompt.md", "expectations/memories.py"} <= set(names)
+    assert [name for name in names if name.startswith(("/", ".."))] == []
+
+
+def test_each_piece_tells_by_itself_what_it_is(stage_of):
+    stage = stage_of("people", "import rensa\n" + CODE)
+    knobs = {"caps": {"PA": 3, "VRA": None}, "sizes": [1, 2], "unit": "user", "empty": {}}
+
+    pieces = made_of(stage, [Table("a", "1")], knobs).pieces
+
+    assert [piece for piece in pieces if piece.kind not in ("code", "library")] == [
+        Piece("table", "a", "1"),
+        Piece("knob", "caps.PA", "3"),
+        Piece("knob", "caps.VRA", "null"),
+        Piece("knob", "sizes", "[1, 2]"),
+        Piece("knob", "unit", '"user"'),
+    ]
+    assert [piece.name for piece in pieces if piece.kind == "code"] == ["people.py"]
+    assert [piece.value.split()[0] for piece in pieces if piece.kind == "library"] == ["rensa"]
+
+
+def test_two_tables_that_differ_differ_in_a_piece(stage_of):
+    stage, other = stage_of("people", CODE), stage_of("people", CODE + "# more\n")
+    made = [
+        made_of(stage, [], {"size": 1}),
+        made_of(stage, [], {"size": 2}),
+        made_of(other, [], {"size": 1}),
+        made_of(stage, [Table("a", "1")], {"size": 1}),
+    ]
+
+    assert len({one.fingerprint for one in made}) == len({tuple(one.pieces) for one in made}) == 4

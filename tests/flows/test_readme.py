@@ -22,7 +22,7 @@ COMMANDS = [
 
 
 def test_the_readme_has_commands():
-    assert {words[0] for words in COMMANDS} == {"build", "sql", "trace", "audit"}
+    assert {words[0] for words in COMMANDS} == {"plan", "build", "sql", "trace", "audit", "gateway"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -41,10 +41,27 @@ def test_every_query_has_rows(alpsbench, sample_home, words):
     assert len(alpsbench.succeed(*words, "--home", sample_home).splitlines()) > 1
 
 
-def test_the_recipe_is_one_and_has_the_numbers_of_the_default(tmp_path):
-    [recipe] = [block for language, block in BLOCKS if language == "toml"]
-    (tmp_path / "my.toml").write_text(recipe, encoding="utf-8")
-    assert read_recipe(tmp_path / "my.toml") == read_recipe(None)
+RECIPES = [block for language, block in BLOCKS if language == "toml"]
+
+
+@pytest.fixture
+def recipes(tmp_path):
+    """Give the recipes of the README, as they are read."""
+    places = [tmp_path / f"{number}.toml" for number in range(len(RECIPES))]
+    for place, text in zip(places, RECIPES, strict=True):
+        place.write_text(text, encoding="utf-8")
+    return [read_recipe(place) for place in places]
+
+
+def test_a_recipe_with_the_numbers_of_the_default_is_the_default(recipes):
+    assert read_recipe(None) in recipes
+
+
+def test_the_models_and_the_money_of_a_recipe_are_those_that_it_says(recipes):
+    [recipe] = [one for one in recipes if one.budget.max_usd]
+    extractor = recipe.models.extractor
+    assert (extractor.name, extractor.max_tokens, extractor.batch) == ("deepseek-reasoner", 8192, False)
+    assert recipe.budget.max_usd == 50
 
 
 @pytest.mark.parametrize("target", ["benchmark", "test", "check", "bench"])

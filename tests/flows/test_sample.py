@@ -83,7 +83,7 @@ def test_every_table_is_in_the_log_in_the_order_of_building(ask):
     assert [name for (name,) in ask("select name from builds order by position")] == TABLES
     assert {name for (name,) in ask("select table_name from duckdb_tables()")} == {
         *TABLES,
-        *("builds", "dropped", "calls"),
+        *("builds", "made_of", "dropped", "calls"),
     }
 
 

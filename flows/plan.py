@@ -1,0 +1,49 @@
+"""`alpsbench plan`: what a build would do, why, and what it would cost. It asks no model and builds nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from flows.command import Order, job_of
+from flows.planning.outlook import outlook_of
+from flows.planning.show_plan import show_outlook
+from flows.run import check_version
+from flows.settings import Settings
+from flows.sources import SAMPLE
+from stages.secret import Secret
+from warehouse import Home
+
+
+def run_plan(console: Console, settings: Settings, home: Home, order: Order) -> None:
+    """Show what a build of the same order would do.
+
+    Raises:
+        BadInputError: an order that a build would refuse, too.
+        BusyError: a build is running that has published nothing yet.
+    """
+    check_version(order.version)
+    recipe, source = order.recipe(), order.path
+    with scratch(home) as there:
+        with console.status("looking what is there"):
+            # A plan makes no secret: where there is none yet, every table is new, whatever the ids in it will be.
+            has_secret = source == SAMPLE or (there.root / "secret").exists()
+            secret = None if has_secret else Secret(settings.secret or "none yet")
+            job = job_of(settings, there, source, recipe, order.until, order.version, order.again, secret)
+            job.source.check()
+            outlook = outlook_of(job)
+        show_outlook(console, home, outlook)
+
+
+@contextmanager
+def scratch(home: Home) -> Iterator[Home]:
+    """Give the home, or in the place of one that is not there yet a folder that nobody keeps."""
+    if home.work.exists():
+        yield home
+    else:
+        with TemporaryDirectory(prefix="alpsbench-plan-") as folder:
+            empty = Home(Path(folder))
+            empty.make()
+            yield empty
