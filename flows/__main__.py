@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from flows.console import console_for
-from flows.settings import Settings
+from flows.settings import read_settings
 from warehouse import AlpsbenchError, Home
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ console = console_for()
 
 def home_of(home: Path | None) -> Home:
     """Return the home to work in."""
-    return Home(home or Settings().home)
+    return Home(home or read_settings().home)
 
 
 @app.command()
@@ -64,7 +64,7 @@ def build(
     from flows.command import Order, run_build
 
     order = Order(source, recipe, tuple(set or ()), until, version, again)
-    run_build(console, Settings(), home_of(home), order)
+    run_build(console, read_settings(), home_of(home), order)
 
 
 @app.command()
@@ -85,7 +85,7 @@ def plan(
     from flows.plan import run_plan
 
     order = Order(source, recipe, tuple(set or ()), until, version, again)
-    run_plan(console, Settings(), home_of(home), order)
+    run_plan(console, read_settings(), home_of(home), order)
 
 
 @app.command()
@@ -136,7 +136,7 @@ def gateway(
     """
     from flows.serve import serve_gateway
 
-    serve_gateway(console, Settings(), home_of(home), host, port, max_usd)
+    serve_gateway(console, read_settings(), home_of(home), host, port, max_usd)
 
 
 def main() -> None:

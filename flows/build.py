@@ -10,6 +10,7 @@ import duckdb
 
 from flows.fingerprint import MadeOf, made_of
 from flows.modules import Piece
+from flows.recipe import ROLES
 from flows.swap import Made, Swap, item_of
 from llm.gateway import Model
 from stages.source import Source
@@ -43,6 +44,11 @@ class Step:
     is_built: bool
     reads: Sequence[str]
     made_of: MadeOf
+
+    @property
+    def role(self) -> str | None:
+        """The role of the model that its stage asks, if it asks one."""
+        return next((role for role in ROLES if role in self.made_of.knobs), None)
 
 
 @dataclass

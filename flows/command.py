@@ -71,8 +71,9 @@ def run_build(console: Console, settings: Settings, home: Home, order: Order) ->
     home.make()
     with home.building():
         job = job_of(settings, home, order.path, recipe, order.until, order.version, order.again)
-        check_keys(job.models)
-        terminal = Terminal(console, len(plan_of(job).steps))
+        steps = plan_of(job).steps
+        check_keys(job.models, [step.role for step in steps if step.role and not step.is_built])
+        terminal = Terminal(console, len(steps))
         try:
             with terminal.watching():
                 plan = run(job, terminal)

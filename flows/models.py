@@ -1,7 +1,7 @@
 """Finds the model that a recipe names for each role."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -19,8 +19,6 @@ from llm.served import Served
 from warehouse import BadInputError
 
 RECORDED = "recorded:"
-BUILDERS = ("extractor", "validator", "generator", "auditor")
-"""The roles that a build asks."""
 
 
 def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, Model]:
@@ -37,13 +35,13 @@ def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, M
     return {name: Model(providers[role], ledger, most_nano_usd=most) for name, role in roles.items()}
 
 
-def check_keys(models: Mapping[str, Model]) -> None:
-    """Look whether every model that a build asks has its key.
+def check_keys(models: Mapping[str, Model], roles: Iterable[str]) -> None:
+    """Look whether the models that play these roles have their keys.
 
     Raises:
         BadInputError: one is not set.
     """
-    for role in BUILDERS:
+    for role in roles:
         provider = models[role].provider
         if isinstance(provider, Served) and provider.entry.key_variable and not provider.has_key:
             raise BadInputError(

@@ -28,7 +28,7 @@ from llm.ledger import Ledger
 from stages.audits import Draft
 from stages.secret import Secret
 from stages.source import Source
-from warehouse import BadInputError, Home, Table, connect, publish, sha256_of
+from warehouse import BadInputError, Home, Table, connect, publish, published_calls, sha256_of
 
 Tables = Mapping[str, Table]
 Part = Callable[[Build, Tables], Tables]
@@ -137,6 +137,8 @@ def run(job: Job, watcher: Watcher) -> Plan:
     if plan.is_built and released and is_finished(job.home, plan.made(job.version)):
         with suppress(Reached):
             walk(job, builder)
+        if job.ledger.last_call() > published_calls(job.home):  # of the served gateway
+            publish(job.home, job.ledger.rows())
         return plan
     job.source.check()
     begin(job.home, {step.table.name for step in plan.steps if not step.is_built})

@@ -2,8 +2,24 @@
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from warehouse import BadInputError
+
+
+def read_settings() -> "Settings":
+    """Read the settings.
+
+    Raises:
+        BadInputError: one of them is not right; it names the variable.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        name = "_".join(map(str, first["loc"])).upper()
+        raise BadInputError(f"ALPSBENCH_{name}: {first['msg']}") from None
 
 
 class Settings(BaseSettings):

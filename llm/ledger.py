@@ -156,10 +156,16 @@ class Ledger:
         """Return what was spent so far."""
         return Spending(*self.db.execute("select nano_usd, held_nano_usd from spending").fetchone())
 
-    def has_pending(self) -> bool:
-        """Say whether any attempt is under way whose money is held until it ends."""
-        sql = "select 1 from calls where status = 'pending' and way <> 'batch' and held_nano_usd > 0 limit 1"
-        return self.db.execute(sql).fetchone() is not None
+    def pending_nano_usd(self) -> int:
+        """Return what attempts under way hold until they end; those of batches, which may take a day, aside."""
+        sql = "select coalesce(sum(held_nano_usd), 0) from calls where status = 'pending' and way <> 'batch'"
+        held: int = self.db.execute(sql).fetchone()[0]
+        return held
+
+    def last_call(self) -> int:
+        """Return the number of the attempt that began last, 0 where there is none."""
+        last: int = self.db.execute("select coalesce(max(call), 0) from calls").fetchone()[0]
+        return last
 
     def answers(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the last ok answer of each key that has one."""

@@ -158,7 +158,7 @@ class Meter(Generic[Outcome]):
         """Say whether attempts under way may give some of what they hold back, or have done so meanwhile."""
         self.ledger.bury()
         left = (self.most_nano_usd or 0) - self.ledger.spending().most
-        return self.ledger.has_pending() or left >= intent.most_nano_usd
+        return left + self.ledger.pending_nano_usd() >= intent.most_nano_usd
 
     def over(self, intent: Intent) -> BudgetError:
         """Say that the money does not suffice for an attempt."""

@@ -3,7 +3,7 @@
 from warehouse.database import Relation, Table, Warehouse, connect, copied, only
 from warehouse.errors import AlpsbenchError, BadInputError, BusyError, DamagedError
 from warehouse.home import Home, sha256_of
-from warehouse.publish import publish
+from warehouse.publish import publish, published_calls
 
 __all__ = [
     "AlpsbenchError",
@@ -18,5 +18,6 @@ __all__ = [
     "copied",
     "only",
     "publish",
+    "published_calls",
     "sha256_of",
 ]

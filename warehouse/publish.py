@@ -35,6 +35,16 @@ def publish(home: Home, calls: pa.RecordBatchReader) -> None:
     draft.replace(home.published)
 
 
+def published_calls(home: Home) -> int:
+    """Return the number of the last attempt that the published file has, 0 where it has none."""
+    with connect(home.published, read_only=True) as db:
+        try:
+            last: int = db.execute("select coalesce(max(call), 0) from calls").fetchall()[0][0]
+        except duckdb.Error:  # written before attempts had numbers
+            return 0
+        return last
+
+
 def _add_views(db: Warehouse) -> None:
     """Make the views whose tables are built so far."""
     for statement in VIEWS.read_text(encoding="utf-8").split(";\n"):

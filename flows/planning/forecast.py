@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flows.build import Step
-from flows.planning.rehearsal import Rehearsal, role_of
+from flows.planning.rehearsal import Rehearsal
 from flows.planning.usual import FIGURES, RATIOS, History
 from flows.run import Job
 from llm.gateway import Provider
@@ -54,7 +54,7 @@ def calls_of(job: Job, steps: Sequence[Step], rehearsal: Rehearsal, sizes: Sizes
     """Give the calls of every step to build that asks a model, in the order of building."""
     shares = new_shares(steps, rehearsal)
     for step in steps:
-        name, role = step.table.name, role_of(step)
+        name, role = step.table.name, step.role
         if step.is_built or role is None:
             continue
         provider, rounds = job.models[role].provider, 1 + int(str(step.made_of.knobs.get("rewrites", 0)))

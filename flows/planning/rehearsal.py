@@ -9,7 +9,6 @@ from typing import Any
 from annotation.desk import NoDesk
 from flows.build import Built, Reached, Stage, Step
 from flows.planning.counting import Counting
-from flows.recipe import ROLES
 from flows.swap import Swap, item_of
 from llm.gateway import Model
 from stages.secret import Secret
@@ -19,16 +18,11 @@ QUICK_SECONDS = 20
 """A stage that took longer when it was built last is not tried."""
 
 
-def role_of(step: Step) -> str | None:
-    """Return the role of the model that a step's stage asks, if it asks one."""
-    return next((role for role in ROLES if role in step.made_of.knobs), None)
-
-
 def wanted_of(steps: Sequence[Step]) -> set[str]:
     """Return the tables to build that a model is asked for, and those to build that they are made of in turn."""
     wanted: set[str] = set()
     for step in reversed(steps):
-        if not step.is_built and (role_of(step) or step.table.name in wanted):
+        if not step.is_built and (step.role or step.table.name in wanted):
             wanted |= {step.table.name, *step.reads}
     return wanted & {step.table.name for step in steps if not step.is_built}
 

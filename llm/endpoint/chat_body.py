@@ -19,12 +19,18 @@ OWN = ("model", "stream", "stream_options", *LIMITS)
 """What the gateway answers for itself, or names anew."""
 UNASKED = ("user", "metadata")
 """What is passed on, but changes no answer."""
-UNMETERED = ("audio", "modalities", "models", "plugins", "prediction", "service_tier", "web_search_options")
+UNMETERED = (
+    *("audio", "enable_search", "modalities", "models", "plugins", "prediction", "search_parameters", "service_tier"),
+    "web_search_options",
+)
 """What makes a call cost something that neither its bytes nor the price of the model tell."""
 TOOLS_TOKENS = 1000
 """What servers put around the tools of a request."""
 
-Count = Annotated[int, Field(ge=1)]
+METERED_TOOLS = ("function", "custom")
+"""Tools of the client's own; those that a server runs it may charge for."""
+
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Fields(BaseModel):
@@ -80,6 +86,10 @@ def _check_metered(sent: Mapping[str, Any]) -> None:
     for name in UNMETERED:
         if sent.get(name) is not None:
             raise wrong(f"{name}: not served, since its cost cannot be told beforehand", name, "unsupported_parameter")
+    tools = sent.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        if not isinstance(tool, dict) or tool.get("type") not in METERED_TOOLS:
+            raise wrong("only tools of the client's own are served", "tools", "unsupported_content")
     for place, message in enumerate(sent["messages"]):
         parts = message.get("content")
         for part in parts if isinstance(parts, list) else ():

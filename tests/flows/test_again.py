@@ -5,6 +5,9 @@ import re
 import duckdb
 import pytest
 
+from llm.ledger import NANO, Ending, Intent, Ledger
+from warehouse import Home, connect
+
 pytestmark = pytest.mark.slow
 
 
@@ -65,3 +68,16 @@ def test_a_table_that_is_none_is_refused_with_those_there_are(alpsbench, sample_
 
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"alpsbench: {told}")
+
+
+def test_calls_that_others_made_through_the_gateway_are_published_though_there_is_nothing_to_build(alpsbench, home):
+    ledger = Ledger(Home(home).ledger)
+    with ledger.transaction():
+        call = ledger.begin(Intent("k", "fable", "a memory system", "s", "served"))
+        assert call is not None
+        ledger.end(call, Ending("ok", answer="{}", nano_usd=NANO))
+
+    alpsbench.succeed("build", "--home", home)
+
+    with connect(Home(home).published, read_only=True) as db:
+        assert db.execute("select stage, usd from cost_by_stage where usd > 0").fetchall() == [("a memory system", 1.0)]

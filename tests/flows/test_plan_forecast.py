@@ -7,7 +7,7 @@ import pytest
 from annotation.desk import NoDesk
 from flows.build import Built
 from flows.planning.forecast import PASSING, calls_of, sizes_of
-from flows.planning.rehearsal import Rehearsal, role_of
+from flows.planning.rehearsal import Rehearsal
 from flows.planning.usual import FIGURES, RATIOS, History, Spread, Usual
 from flows.recipe import Recipe, Retrieval
 from flows.run import Job, plan_of
@@ -50,7 +50,7 @@ def foresee(job):
 
 
 def test_every_stage_that_asks_a_model_has_figures(job):
-    asking = {step.table.name for step in plan_of(job, {}).steps if role_of(step)}
+    asking = {step.table.name for step in plan_of(job, {}).steps if step.role}
 
     assert asking == FIGURES.keys()
     for name in asking:

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.settings import Settings
+from flows.settings import Settings, read_settings
+from warehouse import BadInputError
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +39,9 @@ def test_a_variable_wins_over_the_file(here, monkeypatch):
 
 def test_the_secret_is_not_shown_with_the_settings():
     assert "hidden" not in repr(Settings(secret="hidden"))
+
+
+def test_a_setting_that_is_not_right_is_told_by_its_variable(monkeypatch):
+    monkeypatch.setenv("ALPSBENCH_CONCURRENCY", "abc")
+    with pytest.raises(BadInputError, match="^ALPSBENCH_CONCURRENCY: Input should be a valid integer"):
+        read_settings()

@@ -110,9 +110,9 @@ def test_money_that_does_not_suffice_begins_nothing(ledger, endings):
 
 def test_money_that_was_held_is_given_back_when_the_attempt_ends(ledger):
     call = ledger.begin(intent(most_nano_usd=100), 100)
-    assert ledger.has_pending()
+    assert ledger.pending_nano_usd() > 0
     ledger.end(call, Ending("ok", nano_usd=30))
-    assert not ledger.has_pending()
+    assert ledger.pending_nano_usd() == 0
     assert (ledger.spending().nano_usd, ledger.spending().held_nano_usd) == (30, 0)
     assert ledger.begin(intent(most_nano_usd=71), 100) is None
     assert ledger.begin(intent(most_nano_usd=70), 100) is not None

@@ -146,7 +146,7 @@ def test_attempts_of_a_process_that_died_are_lost_and_their_money_stays_held(sta
     assert endings(ledger) == [("s0", "ok"), ("s1", "lost"), ("s2", "lost"), ("s3", "pending")]
     assert (ledger.spending().nano_usd, ledger.spending().held_nano_usd) == (40, 300)
     assert ledger.answers(["k0", "k1"]) == {"k0": "known"}
-    assert not ledger.has_pending(), "a batch goes on without a process, and nobody waits for its money"
+    assert ledger.pending_nano_usd() == 0, "a batch goes on without a process, and nobody waits for its money"
 
 
 def test_a_process_that_died_and_that_nobody_has_buried_is_dead(start, path, endings):
