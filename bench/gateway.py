@@ -102,7 +102,7 @@ def replayed(total: int, folder: Path) -> tuple[float, int]:
 def main() -> None:
     """Print the figures."""
     grid = Table("concurrency", "bare client, calls/s", "gateway, calls/s", "ratio (median)", box=None)
-    with tempfile.TemporaryDirectory(dir=ROOT) as folder, Loopback() as server:
+    with tempfile.TemporaryDirectory() as folder, Loopback() as server:
         server.plan(latency_ms=LATENCY_MS)
         for concurrency in CONCURRENCIES:
             entry = Entry("bench", server.url, "bench", concurrency=concurrency)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,18 +72,19 @@ def run_build(console: Console, settings: Settings, home: Home, order: Order) ->
     home.make()
     with home.building():
         job = job_of(settings, home, order.path, recipe, order.until, order.version, order.again)
-        steps = plan_of(job).steps
-        check_keys(job.models, [step.role for step in steps if step.role and not step.is_built])
-        terminal = Terminal(console, len(steps))
-        try:
-            with terminal.watching():
-                plan = run(job, terminal)
-        except KeyboardInterrupt:
-            jobs = BatchRows(job.ledger).under_way()
-            more = f"; {jobs} batch jobs go on at the provider, and the next run reads them" if jobs else ""
-            seconds = time.monotonic() - started
-            raise StoppedError(f"stopped after {seconds:.0f} s; run it again to go on{more}") from None
-        show_result(console, job, plan, len(terminal.unchanged), time.monotonic() - started)
+        with closing(job.ledger):
+            steps = plan_of(job).steps
+            check_keys(job.models, [step.role for step in steps if step.role and not step.is_built])
+            terminal = Terminal(console, len(steps))
+            try:
+                with terminal.watching():
+                    plan = run(job, terminal)
+            except KeyboardInterrupt:
+                jobs = BatchRows(job.ledger).under_way()
+                more = f"; {jobs} batch jobs go on at the provider, and the next run reads them" if jobs else ""
+                seconds = time.monotonic() - started
+                raise StoppedError(f"stopped after {seconds:.0f} s; run it again to go on{more}") from None
+            show_result(console, job, plan, len(terminal.unchanged), time.monotonic() - started)
 
 
 def job_of(

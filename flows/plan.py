@@ -1,7 +1,7 @@
 """`alpsbench plan`: what a build would do, why, and what it would cost. It asks no model and builds nothing."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,12 +26,13 @@ def run_plan(console: Console, settings: Settings, home: Home, order: Order) -> 
     """
     check_version(order.version)
     recipe, source = order.recipe(), order.path
-    with scratch(home) as there:
+    with scratch(home) as there, ExitStack() as opened:
         with console.status("looking what is there"):
             # A plan makes no secret: where there is none yet, every table is new, whatever the ids in it will be.
             has_secret = source == SAMPLE or (there.root / "secret").exists()
             secret = None if has_secret else Secret(settings.secret or "none yet")
             job = job_of(settings, there, source, recipe, order.until, order.version, order.again, secret)
+            opened.enter_context(closing(job.ledger))
             job.source.check()
             outlook = outlook_of(job)
         show_outlook(console, home, outlook)

@@ -83,7 +83,8 @@ def serve_gateway(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         Gateway(endpoint).run(sockets=[listening])
-    spent = Ledger(home.ledger).spending().nano_usd / NANO
+    with contextlib.closing(Ledger(home.ledger)) as ledger:
+        spent = ledger.spending().nano_usd / NANO
     console.print(
         f"stopped: {endpoint.attempts:,} calls made, {endpoint.replayed:,} requests answered without one; "
         f"the ledger's spending is ${spent:,.4f}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pyarrow as pa
+import tenacity
 
 from llm.attempts import LOST, Usage
 from warehouse.errors import DamagedError
@@ -87,7 +88,14 @@ class Ledger:
         self.db = sqlite3.connect(path, timeout=60, check_same_thread=False, isolation_level=None)
         try:
             # In WAL mode a row outlives the process as soon as it is committed, and with full also the machine.
-            self.db.execute("pragma journal_mode = wal")
+            # Where two begin a ledger at one moment, one of them is told that it is locked, and has to wait.
+            waiting = tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(sqlite3.OperationalError),
+                wait=tenacity.wait_random(0.01, 0.1),
+                stop=tenacity.stop_after_delay(10),
+                reraise=True,
+            )
+            waiting(self.db.execute, "pragma journal_mode = wal")
             self.db.execute("pragma synchronous = full")
             self._migrate()
             self.bury()
@@ -98,6 +106,10 @@ class Ledger:
             raise DamagedError(
                 f"the ledger {path} cannot be read ({error}); move it away and build again: model calls are repeated"
             ) from None
+
+    def close(self) -> None:
+        """Let go of the file, and with it of the log beside it."""
+        self.db.close()
 
     def _migrate(self) -> None:
         with self.transaction():

@@ -139,7 +139,7 @@ def killed_at(start, moments):
 
 
 def test_after_ctrl_c_the_jobs_go_on_and_the_next_run_takes_them_up(loopback, start, tmp_path):
-    loopback.plan(batch_seconds=1)
+    loopback.plan(batch_seconds=5)
     path = tmp_path / "ledger.sqlite"
     child = start(path)
     ledger = Ledger(path)
