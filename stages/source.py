@@ -1,29 +1,34 @@
 """Conversations in WildChat's form on disk: a file or a folder of Parquet shards and JSON lines."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
-from duckdb import ConstantExpression, SQLExpression
+import pyarrow as pa
 
 import stages.json_lines
+import stages.source_layout
+import stages.source_lines
+import stages.source_repair
 from stages.json_lines import parquet_of
-from warehouse import BadInputError, Relation, Warehouse, connect, sha256_of
+from stages.source_layout import layout_of, scan_of
+from stages.source_repair import rewrite
+from warehouse import BadInputError, Warehouse, connect, sha256_of
 
-NEEDED = ("conversation_hash", "model", "timestamp", "conversation", "hashed_ip")
-OPTIONAL = {"language": "varchar", "country": "varchar", "toxic": "boolean", "redacted": "boolean"}
-MESSAGES = """
-    list_transform(conversation, lambda m: struct_pack(role := m.role, content := m.content)) as conversation
-"""
 READ_ALL = """
-    select sum(length(conversation::varchar)), count(conversation_hash || hashed_ip || model) from read_parquet($path)
+    select sum(length(conversation::varchar)), count(conversation_hash || hashed_ip || model || language || country),
+        count(timestamp), count(toxic), count(redacted)
+    from source_rows
 """
-SUFFIXES = (".parquet", ".jsonl")
+PARQUET = ".parquet"
+SUFFIXES = (PARQUET, ".jsonl", ".jsonl.gz")
 
 
-# Lines are converted anew when the code that reads them changes.
-READER = sha256_of(Path(stages.json_lines.__file__))[:12]
+# Shards are converted anew when the code that writes them changes.
+WRITERS = (stages.json_lines, stages.source_layout, stages.source_lines, stages.source_repair)
+WRITER = "".join(sha256_of(Path(str(module.__file__)))[:6] for module in WRITERS)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,10 @@ class Shard:
 
 @dataclass(frozen=True)
 class Source:
-    """The shards of a source, in the order of their names. JSON lines are converted into `scratch`."""
+    """The shards of a source, in the order of their names.
+
+    What cannot be read as it stands is converted into `scratch`: JSON lines, and Parquet that is damaged inside.
+    """
 
     shards: tuple[Shard, ...]
     scratch: Path
@@ -48,6 +56,10 @@ class Source:
         """What the source is, wherever it lies: name, size and SHA-256 of each shard."""
         return [(shard.name, shard.size, shard.sha256) for shard in self.shards]
 
+    def only(self, names: Collection[str]) -> "Source":
+        """Return the source as if it had no other shards than these."""
+        return replace(self, shards=tuple(shard for shard in self.shards if shard.name in names))
+
     def check(self) -> None:
         """Look at the columns of the Parquet shards, which takes no time, before anything else is done.
 
@@ -56,71 +68,71 @@ class Source:
         """
         with connect() as db:
             for shard in self.shards:
-                if shard.path.suffix == ".parquet":
-                    _columns(db, shard.path, shard.name)
+                if shard.path.suffix == PARQUET:
+                    layout_of(db, shard.path, shard.name)
 
     def show(self, db: Warehouse) -> None:
-        """Make every row of every shard readable as `source_rows`, one conversation a row.
+        """Make every row of every shard readable as `source_rows`, one conversation a row, in the order of the shards.
 
-        Columns: shard, row (from 0), source_row (both), problem (why a JSON line is no conversation, else null),
-        conversation_hash, hashed_ip, model, timestamp, language, country, toxic, redacted, and
-        conversation, a list of (role, content).
+        Columns: shard, row (from 0: of the Parquet file, or line), source_row (both), source_schema (`wildchat_v1`,
+        `wildchat_1m` or `wildchat_4.8m`; of a row with a problem it may be null), problem (why a row or line is no
+        conversation, else null), conversation_hash (in v1 its `conversation_id`), hashed_ip, model, timestamp (UTC
+        where the source names no zone), language, country, toxic, redacted, and conversation, a
+        list of (role, content).
 
         Raises:
             BadInputError: a Parquet file lacks needed columns, or is no Parquet file.
         """
-        scans = [self._scan(db, shard).sql_query() for shard in self.shards]
+        files = [(shard.name, self._parquet(shard)) for shard in self.shards]
+        layouts = [
+            layout_of(db, path, name, is_converted=path != shard.path)
+            for shard, (name, path) in zip(self.shards, files, strict=True)
+        ]
+        groups = groupby(zip(files, layouts, strict=True), key=lambda one: one[1])
+        scans = [scan_of([file for file, _ in group], layout) for layout, group in groups]
         db.execute(f"create or replace temp view source_rows as {' union all '.join(scans)}")
 
-    def _scan(self, db: Warehouse, shard: Shard) -> Relation:
-        path = shard.path
-        if path.suffix == ".jsonl":
-            path = parquet_of(path, self.scratch / f"{shard.sha256}-{READER}.parquet")
-        columns = _columns(db, path, shard.name)
-        texts = [
-            "file_row_number as row",
-            "shard || ':' || row as source_row",
-            "problem" if "problem" in columns else "null::varchar as problem",
-            *(f"{_text(name)} as {name}" for name in ("conversation_hash", "hashed_ip", "model")),
-            "try_cast(timestamp as timestamptz) as timestamp",
-            *(
-                f"try_cast({_text(name)} as {type}) as {name}" if name in columns else f"null::{type} as {name}"
-                for name, type in OPTIONAL.items()
-            ),
-            MESSAGES,
-        ]
-        rows = db.read_parquet(str(path), file_row_number=True)
-        return rows.select(ConstantExpression(shard.name).alias("shard"), *map(SQLExpression, texts))
+    def repair(self) -> list[str]:
+        """Rewrite the Parquet shards that cannot be read to their end; return their names.
 
-    def damaged(self) -> str | None:
-        """Return the name of the first Parquet shard that cannot be read to its end, if there is one."""
-        for shard in self.shards:
-            with connect() as db:
-                try:
-                    if shard.path.suffix == ".parquet":
-                        db.execute(READ_ALL, {"path": str(shard.path)}).fetchall()
-                except duckdb.Error:
-                    return shard.name
-        return None
+        Every shard is read for it, so this is for when reading has failed.
 
+        Raises:
+            BadInputError: nothing of a shard can be read, or what it was converted into is damaged.
+        """
+        damaged = [shard for shard in self.shards if not self._is_readable(shard)]
+        for shard in damaged:
+            self._rewrite(shard)
+        return [shard.name for shard in damaged]
 
-def _text(column: str) -> str:
-    """Return SQL for a column's text without the space around it; one that is nothing but space is no value."""
-    return rf"nullif(regexp_replace({column}::varchar, '^[\s\p{{Z}}]+|[\s\p{{Z}}]+$', '', 'g'), '')"
+    def _parquet(self, shard: Shard) -> Path:
+        converted = self._converted(shard)
+        if shard.path.suffix != PARQUET:
+            return parquet_of(shard.path, converted)
+        return converted if converted.exists() else shard.path
 
+    def _converted(self, shard: Shard) -> Path:
+        return self.scratch / f"{shard.sha256}-{WRITER}.parquet"
 
-def _columns(db: Warehouse, path: Path, name: str) -> set[str]:
-    try:
-        described = db.execute("describe from read_parquet($path)", {"path": str(path)}).fetchall()
-    except duckdb.Error:
-        raise BadInputError(f"{name} is no Parquet file, or it is damaged") from None
-    columns = {column: type for column, type, *_ in described}
-    if missing := [column for column in NEEDED if column not in columns]:
-        raise BadInputError(f"{name} lacks the columns {', '.join(missing)}; is it WildChat-1M's form?")
-    message = columns["conversation"]
-    if not message.endswith("[]") or not all(f'"{field}" VARCHAR' in message for field in ("role", "content")):
-        raise BadInputError(f"{name}: the column conversation is not a list of messages with role and content")
-    return set(columns)
+    def _is_readable(self, shard: Shard) -> bool:
+        with connect() as db:
+            try:
+                replace(self, shards=(shard,)).show(db)
+                db.execute(READ_ALL).fetchall()
+            except duckdb.Error:
+                return False
+        return True
+
+    def _rewrite(self, shard: Shard) -> None:
+        converted = self._converted(shard)
+        if converted.exists():
+            raise BadInputError(f"what {shard.name} was converted into is damaged: remove {converted}")
+        with connect() as db:
+            schema = layout_of(db, shard.path, shard.name).schema
+        try:
+            rewrite(shard.path, converted, schema)
+        except (OSError, pa.ArrowException):
+            raise BadInputError(f"{shard.name} is damaged, and nothing of it can be read") from None
 
 
 def files_of(path: Path) -> Sequence[tuple[str, Path]]:
@@ -130,12 +142,13 @@ def files_of(path: Path) -> Sequence[tuple[str, Path]]:
         BadInputError: there is no such path, or it holds nothing to read.
     """
     if path.is_file():
-        if path.suffix not in SUFFIXES:
+        if not path.name.endswith(SUFFIXES):
             raise BadInputError(f"{path} is neither Parquet (.parquet) nor JSON lines (.jsonl)")
         return [(path.name, path)]
     if not path.is_dir():
         raise BadInputError(f"no such file or folder: {path}")
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    files = (file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
+    found = sorted((file.relative_to(path).as_posix(), file) for file in files)
     if not found:
         raise BadInputError(f"{path} holds no .parquet or .jsonl file")
-    return [(file.relative_to(path).as_posix(), file) for file in found]
+    return found

@@ -79,6 +79,70 @@ def test_a_language_is_detected_in_the_users_words_where_the_source_names_none(m
     assert settled.column("language_detected") == [True, True]
 
 
+def test_languages_are_detected_as_often_as_the_stage_runs(source_of, settle, talk):
+    spoken = [{"role": "user", "content": "Would you help me to write a letter to my mother?"}]
+    source = source_of({"a.jsonl": [talk(conversation=spoken), talk(language="Latin")]})
+
+    with connect() as db:
+        runs = [settle(db, conversations, source=source, secret=SECRET).column("language") for _ in range(2)]
+
+    assert runs == [["English", "Latin"]] * 2
+
+
+def of_v1(key, **more):
+    said = [{"role": "user", "content": "hi", "language": "English", "redacted": False, "toxic": False}]
+    return {
+        **{"conversation_id": key, "model": "gpt-4", "conversation": said, "language": "English"},
+        **{"timestamp": "1970-01-01T00:00:01Z", **more},
+    }
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+def test_a_conversation_of_the_schema_without_users_is_a_user_of_its_own(made, end):
+    settled = made({f"a.{end}": [of_v1("h1"), of_v1("h2"), of_v1("h1", model="gpt-3.5")]})
+
+    assert settled.column("user_known") == [False] * 3
+    assert settled.column("source_schema") == ["wildchat_v1"] * 3
+    users = settled.column("user_id")
+    assert users[0] == users[2] != users[1]
+    assert users[0] == "u" + first_16("a home's own| conversation|h1")
+    assert settled.column("dialogue_id")[:2] == [
+        "d" + first_16("h1| conversation|h1|1000000|gpt-4"),
+        "d" + first_16("h2| conversation|h2|1000000|gpt-4"),
+    ]
+
+
+def test_no_address_is_the_user_or_the_dialogue_of_a_conversation_without_one(made, talk):
+    time = "1970-01-01T00:00:01Z"
+    addresses = ["conversation|h1", " conversation|h1", "\u00a0conversation|h1", "h1", "1000000"]
+    records = [of_v1("h1"), *(talk("h1", address, timestamp=time) for address in addresses)]
+
+    rows = made({"a.jsonl": records}).rows
+
+    assert [row["user_known"] for row in rows] == [False, *[True] * 5]
+    for column in ("user_id", "dialogue_id"):
+        assert rows[0][column] not in [row[column] for row in rows[1:]]
+
+
+def test_a_row_without_its_user_is_dropped_where_the_schema_has_one(made, talk):
+    later = talk("h3", None)
+    later["conversation"][1]["created"] = 1700631835
+
+    settled = made({"a.jsonl": [of_v1("h1"), talk("h2", None), later, talk("h4")]})
+
+    assert [(row["row"], row["user_known"]) for row in settled.rows] == [(0, False), (3, True)]
+    assert settled.reasons == {"a.jsonl:1": "no_user", "a.jsonl:2": "no_user"}
+
+
+def test_the_schema_of_each_row_is_told(made, talk):
+    later = talk("h3")
+    later["conversation"][1]["created"] = 1700631835
+
+    settled = made({"a.jsonl": [talk("h1"), of_v1("h2")], "b.jsonl": [later]})
+
+    assert settled.column("source_schema") == ["wildchat_1m", "wildchat_v1", "wildchat_4.8m"]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -1,100 +1,18 @@
+import gzip
 import json
-from datetime import UTC, datetime
+import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 import pytest
 
-from stages.json_lines import parquet_of, row_of
-
-EMPTY = {
-    "conversation_hash": None,
-    "hashed_ip": None,
-    "model": None,
-    "language": None,
-    "country": None,
-    "toxic": None,
-    "redacted": None,
-    "timestamp": None,
-    "conversation": None,
-}
+from stages.json_lines import parquet_of
 
 
 def converted(tmp_path, content):
     lines = tmp_path / "lines.jsonl"
     lines.write_bytes(content)
     return pq.read_table(parquet_of(lines, tmp_path / "scratch" / "lines.parquet")).to_pylist()
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        (b"\n", "blank_line"),
-        (b" \t\r\n", "blank_line"),
-        (b"\xef\xbb\xbf\n", "blank_line"),
-        (b"hello\n", "not_json"),
-        (b'{"conversation": [{"role": "us', "not_json"),
-        (b'{"model": "a\x00b"}', "not_json"),
-        (b"\x00\x00\x00\x00\n", "not_json"),
-        (b'{"turn": ' + b"1" * 5000 + b"}", "not_json"),
-        (b"[" * 100_000, "not_json"),
-        (b'{"model": "\xff"}', "not_utf8"),
-        ('{"model": "gpt"}'.encode("utf-16"), "not_utf8"),
-        (b'["conversation"]', "not_an_object"),
-        (b"null", "not_an_object"),
-        (b"12", "not_an_object"),
-        (b'{"model": 4}', "wrong_types"),
-        (b'{"hashed_ip": ["a"]}', "wrong_types"),
-        (b'{"timestamp": "yesterday"}', "wrong_types"),
-        (b'{"timestamp": true}', "wrong_types"),
-        (b'{"timestamp": 1e300}', "wrong_types"),
-        (b'{"timestamp": "0001-01-01T00:00:00+05:00"}', "wrong_types"),
-        (b'{"conversation": "hi"}', "wrong_types"),
-        (b'{"conversation": ""}', "wrong_types"),
-        (b'{"conversation": {}}', "wrong_types"),
-        (b'{"conversation": 0}', "wrong_types"),
-        (b'{"conversation": ["hi"]}', "wrong_types"),
-        (b'{"conversation": [null]}', "wrong_types"),
-        (b'{"conversation": [{"role": "user", "content": {"text": "hi"}}]}', "wrong_types"),
-    ],
-)
-def test_a_line_that_is_no_conversation_gives_a_row_with_its_problem_alone(line, problem):
-    assert row_of(line) == {"problem": problem}
-
-
-def test_a_byte_order_mark_costs_nothing():
-    assert row_of(b'\xef\xbb\xbf{"model": "gpt-4"}\r\n') == {**EMPTY, "model": "gpt-4"}
-
-
-@pytest.mark.parametrize(
-    ("content", "kept"),
-    [
-        (r"half \ud83d", "half ?"),
-        (r"half \ude00 too", "half ? too"),
-        (r"whole \ud83d\ude00", "whole 😀"),
-        (r"zero \u0000 byte", "zero \x00 byte"),
-        ("是的。", "是的。"),
-    ],
-)
-def test_what_no_utf_8_can_hold_becomes_a_question_mark_and_the_row_stays(content, kept):
-    row = row_of(b'{"conversation": [{"role": "user", "content": "%s"}]}' % content.encode())
-
-    assert row == {**EMPTY, "conversation": [{"role": "user", "content": kept}]}
-
-
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("2023-04-09T00:02:53Z", datetime(2023, 4, 9, 0, 2, 53, tzinfo=UTC)),
-        ("2023-04-09 02:02:53+02:00", datetime(2023, 4, 9, 0, 2, 53, tzinfo=UTC)),
-        ("2023-04-09 00:02:53", datetime(2023, 4, 9, 0, 2, 53, tzinfo=UTC)),
-    ],
-)
-def test_times_are_utc_where_they_name_no_zone(text, time):
-    assert row_of(json.dumps({"timestamp": text}).encode()) == {**EMPTY, "timestamp": time}
-
-
-def test_a_flag_that_is_no_boolean_is_unknown():
-    assert row_of(b'{"toxic": "no", "redacted": false}') == {**EMPTY, "redacted": False}
 
 
 def test_a_cut_last_line_costs_one_row_and_no_other(tmp_path):
@@ -143,12 +61,99 @@ def test_what_was_converted_before_is_not_converted_again(tmp_path):
 
 def test_a_conversion_that_was_broken_off_leaves_nothing_that_counts(tmp_path):
     (tmp_path / "scratch").mkdir()
-    (tmp_path / "scratch" / "lines.partial").write_bytes(b"half of it")
+    (tmp_path / "scratch" / "lines.parquet.0.partial").write_bytes(b"half of it")
 
     assert [row["model"] for row in converted(tmp_path, b'{"model": "a"}\n')] == ["a"]
 
 
-@pytest.mark.parametrize("number", ["1681000000", "1681000000000", "1681000000.0"])
-def test_a_time_in_numbers_counts_seconds_or_milliseconds(number):
-    row = row_of(f'{{"timestamp": {number}}}'.encode())
-    assert row["timestamp"] == datetime(2023, 4, 9, 0, 26, 40, tzinfo=UTC)
+def test_a_conversion_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        parquet_of(tmp_path / "no such file", tmp_path / "scratch" / "lines.parquet")
+
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_two_may_convert_the_same_lines_at_once(tmp_path):
+    lines, parquet = tmp_path / "lines.jsonl", tmp_path / "scratch" / "lines.parquet"
+    lines.write_bytes(b"".join(b'{"model": "%d"}\n' % number for number in range(30_000)))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: parquet_of(lines, parquet), range(4)))
+
+    assert pq.read_table(parquet)["model"].to_pylist() == [str(number) for number in range(30_000)]
+    assert list(parquet.parent.iterdir()) == [parquet]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_last_line_is_a_row_however_it_ends_and_none_follows(tmp_path, end):
+    rows = converted(tmp_path, b'{"model": "a"}\r\n\r\n{"model": "b"}' + end)
+
+    assert [(row["model"], row["problem"]) for row in rows] == [("a", None), (None, "blank_line"), ("b", None)]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize(("more", "problem"), [(0, None), (1, "too_long"), (3_000_000, "too_long")])
+def test_a_line_longer_than_the_limit_costs_one_row(tmp_path, more, problem, end):
+    lines = tmp_path / "lines.jsonl"
+    long = b'{"model": "%s"}' % (b"x" * (87 + more))
+    lines.write_bytes(b'{"model": "a"}\n' + long + b'\n{"model": "b"}\n' + long + end)
+
+    rows = pq.read_table(parquet_of(lines, tmp_path / "lines.parquet", longest_line_bytes=100)).to_pylist()
+
+    assert [row["problem"] for row in rows] == [None, problem, None, problem]
+    assert [row["model"] for row in rows][::2] == ["a", "b"]
+
+
+def packed(count):
+    """Give lines that hardly shrink, and the same packed."""
+    draw = random.Random(4).randbytes
+    lines = [b'{"model": "%s"}\n' % draw(200).hex().encode() for _ in range(count)]
+    return lines, gzip.compress(b"".join(lines))
+
+
+def unpacked(tmp_path, content):
+    lines = tmp_path / "lines.jsonl.gz"
+    lines.write_bytes(content)
+    return pq.read_table(parquet_of(lines, tmp_path / "scratch" / "lines.parquet")).to_pylist()
+
+
+def test_packed_lines_are_the_lines(tmp_path):
+    lines, content = packed(1000)
+
+    assert [row["model"] for row in unpacked(tmp_path, content)] == [json.loads(line)["model"] for line in lines]
+
+
+def test_packed_in_two_parts_is_packed(tmp_path):
+    rows = unpacked(tmp_path, gzip.compress(b'{"model": "a"}\n') + gzip.compress(b'{"model": "b"}'))
+
+    assert [(row["model"], row["problem"]) for row in rows] == [("a", None), ("b", None)]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_packed_lines_that_are_cut_are_there_up_to_the_cut_which_is_one_row(tmp_path, share):
+    lines, content = packed(5000)
+
+    *rows, last = unpacked(tmp_path, content[: int(len(content) * share)])
+
+    assert [row["model"] for row in rows] == [json.loads(line)["model"] for line in lines[: len(rows)]]
+    assert {row["problem"] for row in rows} == {None}
+    assert (last["problem"], last["model"]) == ("cut_gzip", None)
+    assert share - 0.05 < len(rows) / 5000 < share + 0.05
+
+
+def test_packed_lines_with_a_wrong_byte_are_there_up_to_it(tmp_path):
+    lines, content = packed(5000)
+    middle = len(content) // 2
+    broken = content[:middle] + bytes(200) + content[middle + 200 :]
+
+    rows = unpacked(tmp_path, broken)
+
+    good = [row["model"] for row in rows[:2000]]
+    assert good == [json.loads(line)["model"] for line in lines[:2000]]
+    assert [row["problem"] for row in rows].count("cut_gzip") == 1
+    assert rows[-1]["problem"] == "cut_gzip"
+    assert len(rows) < 5000
+
+
+def test_what_is_only_said_to_be_packed_is_one_row(tmp_path):
+    assert [row["problem"] for row in unpacked(tmp_path, b'{"model": "a"}\n')] == ["cut_gzip"]

@@ -1,3 +1,11 @@
+import gzip
+import json
+import pickle
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -60,8 +68,188 @@ def test_empty_null_and_long_lists_of_messages_stay_with_their_rows(source_of, t
 
     rows = shown(source_of({"a.parquet": table}), "conversation")
 
-    lists[3] = [{"role": None, "content": None}]
     assert [row["conversation"] for row in rows] == lists
+
+
+def drawn_message(draw):
+    """Draw a message of 4.8M, which may be none, or have nothing in it."""
+    if draw.random() < 0.2:
+        return None
+    return {
+        "content": draw.choice([None, "", "hi", "是的。", "half \x00 of it", "😀" * draw.randrange(300)]),
+        "created": draw.choice([None, 1700631835]),
+        "usage": draw.choice([None, {"total_tokens": None}, {"total_tokens": 7}]),
+        "role": draw.choice([None, "user", "assistant"]),
+    }
+
+
+def said(conversation):
+    """Give what is read of a conversation."""
+    fields = ("role", "content")
+    return conversation and [one and {field: one[field] for field in fields} for one in conversation]
+
+
+@pytest.mark.parametrize("rows_in_group", [1, 7, 100, 5000])
+def test_nested_rows_at_random_are_read_value_by_value_however_they_are_grouped(tmp_path, rows_in_group):
+    draw = random.Random(rows_in_group)
+    lists = [draw.choice([None, [], [drawn_message(draw) for _ in range(draw.randrange(9))]]) for _ in range(3000)]
+    columns = {name: ["x"] * len(lists) for name in ("conversation_hash", "model", "timestamp", "hashed_ip")}
+    usage = pa.struct([("total_tokens", pa.int64())])
+    fields = [("content", pa.string()), ("created", pa.int64()), ("usage", usage), ("role", pa.string())]
+    table = pa.table({**columns, "conversation": pa.array(lists, pa.list_(pa.struct(fields)))})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=rows_in_group, data_page_size=2000)
+
+    rows = shown(Source((Shard("a.parquet", tmp_path / "a.parquet", 1, "0"),), tmp_path), "row, conversation")
+
+    assert [row["row"] for row in rows] == list(range(3000))
+    assert [row["conversation"] for row in rows] == [said(one) for one in lists]
+
+
+V1: dict[str, Any] = {
+    "conversation_id": "h1",
+    "model": "gpt-4",
+    "timestamp": datetime(2023, 4, 9, 0, 2, 53, tzinfo=UTC),
+    "conversation": [
+        {"content": "hello", "language": "English", "redacted": False, "role": "user", "toxic": False},
+        {"content": "hi", "language": "English", "redacted": False, "role": "assistant", "toxic": False},
+    ],
+    "turn": 1,
+    "language": "English",
+    "toxic": False,
+    "redacted": True,
+}
+ADDRESSED = {"hashed_ip": "ip1", "country": "Peru", "state": None, "header": {"user-agent": "x"}}
+OF_1M: dict[str, Any] = {
+    **{key: value for key, value in V1.items() if key != "conversation_id"},
+    "conversation_hash": "h1",
+    "conversation": [one | {"turn_identifier": 5, "hashed_ip": "ip1"} for one in V1["conversation"]],
+    **ADDRESSED,
+}
+OF_4_8M = {
+    **OF_1M,
+    "timestamp": datetime(2023, 4, 9, 0, 2, 53),
+    "conversation": [{"created": None, "usage": {"total_tokens": 3}, **one} for one in OF_1M["conversation"]],
+}
+
+
+@pytest.fixture
+def in_every_form(source_of):
+    """Write the same conversation in each published schema, as Parquet and as JSON lines, into one folder."""
+    files = {}
+    for name, record in {"1": OF_4_8M, "2": V1, "3": OF_1M}.items():
+        files[f"{name}.parquet"] = [record]
+        line = json.dumps(record, default=lambda time: time.isoformat(" ")).encode() + b"\n"
+        files |= {f"{name}.jsonl": line, f"{name}.jsonl.gz": gzip.compress(line)}
+    mixed = b"".join(files[f"{name}.jsonl"] for name in "321")
+    return source_of({**files, "4.jsonl": mixed})
+
+
+def test_the_published_schemas_are_read_together_whatever_holds_them(in_every_form):
+    rows = shown(in_every_form)
+
+    schemas = [("1", "wildchat_4.8m"), ("2", "wildchat_v1"), ("3", "wildchat_1m")]
+    places = [(f"{name}{end}", 0, schema) for name, schema in schemas for end in (".jsonl", ".jsonl.gz", ".parquet")]
+    places += [("4.jsonl", row, schema) for row, (_, schema) in enumerate(reversed(schemas))]
+    assert [(row["shard"], row["row"], row["source_schema"]) for row in rows] == places
+    for row in rows:
+        has_user = row["source_schema"] != "wildchat_v1"
+        assert row == {
+            **{"shard": row["shard"], "row": row["row"], "source_row": f"{row['shard']}:{row['row']}"},
+            **{"source_schema": row["source_schema"], "problem": None, "conversation_hash": "h1", "model": "gpt-4"},
+            **{"hashed_ip": "ip1" if has_user else None, "country": "Peru" if has_user else None},
+            **{"timestamp": V1["timestamp"], "language": "English", "toxic": False, "redacted": True},
+            "conversation": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}],
+        }
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+def test_a_time_without_a_zone_is_in_utc_wherever_it_is_read(in_every_form, zone):
+    with connect() as db:
+        in_every_form.show(db)
+        db.execute(f"set TimeZone = '{zone}'")
+        times = db.execute("select distinct epoch(timestamp) from source_rows where shard like '%.parquet'").fetchall()
+
+    assert times == [(V1["timestamp"].timestamp(),)]
+
+
+def test_rows_come_in_the_order_of_shards_and_rows_unasked(source_of, talk):
+    many = [talk(str(number)) for number in range(5000)]
+    source = source_of(
+        {"1.parquet": many, "2.jsonl": many, "3.parquet": [V1] * 3000, "4.parquet": many, "5.jsonl": b""}
+    )
+
+    with connect() as db:
+        source.show(db)
+        db.execute("create table kept as select shard, row from source_rows where len(conversation) > 0")
+        places = db.execute("select shard, row from kept order by rowid").fetchall()
+
+    sizes = {"1.parquet": 5000, "2.jsonl": 5000, "3.parquet": 3000, "4.parquet": 5000}
+    assert places == [(name, row) for name, size in sizes.items() for row in range(size)]
+
+
+def test_a_source_can_be_sent_elsewhere_and_cut_to_one_shard(in_every_form):
+    whole = shown(in_every_form)
+
+    sent = pickle.loads(pickle.dumps(in_every_form))
+    cut = [row for shard in sent.shards for row in shown(replace(sent, shards=(shard,)))]
+
+    assert sent == in_every_form
+    assert cut == whole
+
+
+def test_names_with_signs_that_mean_something_elsewhere_are_names(source_of, talk):
+    names = ["a[1]/b*.parquet", "a[1]/bb.parquet", "a[1]/it's.parquet", "a[1]/{x}?.jsonl"]
+
+    rows = shown(source_of({name: [talk(name)] for name in names}))
+
+    assert [(row["shard"], row["conversation_hash"]) for row in rows] == [(name, name) for name in names]
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+def test_a_message_of_20_mb_stands_between_its_neighbours(source_of, talk, end):
+    texts = ["before", "long " * 4_000_000, "after"]
+    records = [talk(conversation=[{"role": "user", "content": text}]) for text in texts]
+
+    rows = shown(source_of({f"a.{end}": records}), "conversation[1].content as content")
+
+    assert [row["content"] for row in rows] == texts
+
+
+def test_lines_whose_fields_come_and_go_are_read_by_the_schema_and_not_by_what_they_hold(source_of):
+    user = {"role": "user", "content": "hi"}
+    sparse = [{"conversation_hash": "h", "header": {f"key {number}": number}} for number in range(300)]
+    sparse += [{"conversation": [user | {f"key {number}": [number]}]} for number in range(300)]
+    sparse += [{"hashed_ip": "late", "conversation": [user, {}]}]
+
+    rows = shown(source_of({"a.jsonl": sparse}), "conversation_hash, hashed_ip, conversation")
+
+    none = {"conversation_hash": None, "hashed_ip": None, "conversation": None}
+    assert rows[:300] == [none | {"conversation_hash": "h"}] * 300
+    assert rows[300:600] == [none | {"conversation": [user]}] * 300
+    assert rows[600:] == [none | {"hashed_ip": "late", "conversation": [user, {"role": None, "content": None}]}]
+
+
+def test_a_column_of_a_name_that_is_ours_is_no_word_of_ours(source_of, talk):
+    rows = shown(source_of({"a.parquet": [talk(problem="none", source_schema="mine")]}), "source_schema, problem")
+
+    assert rows == [{"source_schema": "wildchat_1m", "problem": None}]
+
+
+def test_bad_lines_cost_a_row_each_and_keep_their_places(source_of):
+    def line(text):
+        return b'{"conversation": [{"role": "user", "content": "%s"}]}\n' % text
+
+    content = [
+        *(b"\xef\xbb\xbf" + line(b"first"), line(rb"half \ud83d"), line(rb"zero \u0000"), line(b"raw \xff")),
+        *(line(b"raw \x00"), b"\r\n", line("是".encode()), b'{"conversation": [{"role": "us'),
+    ]
+
+    rows = shown(source_of({"a.jsonl": b"".join(content)}), "row, problem, conversation[1].content as content")
+
+    assert [tuple(row.values()) for row in rows] == [
+        *((0, None, "first"), (1, None, "half ?"), (2, None, "zero \x00"), (3, "not_utf8", None)),
+        *((4, "not_json", None), (5, "blank_line", None), (6, None, "是"), (7, "not_json", None)),
+    ]
 
 
 def test_a_time_that_is_none_costs_the_time_and_not_the_source(source_of, talk):
@@ -77,6 +265,14 @@ def test_a_missing_column_is_named(source_of, talk, column):
 
     with pytest.raises(BadInputError, match=rf"b/2\.parquet lacks the columns {column};"):
         shown(source_of({"b/1.parquet": [talk()], "b/2.parquet": [record]}))
+
+
+@pytest.mark.parametrize("column", ["model", "timestamp", "conversation"])
+def test_a_missing_column_of_the_first_schema_is_named(source_of, column):
+    record = {name: value for name, value in V1.items() if name != column}
+
+    with pytest.raises(BadInputError, match=rf"a\.parquet lacks the columns {column};"):
+        source_of({"a.parquet": [record]}).check()
 
 
 @pytest.mark.parametrize(
@@ -105,12 +301,13 @@ def test_a_source_is_the_same_wherever_it_lies(tmp_path):
 
 
 def test_shards_are_named_by_their_path_below_the_folder_in_the_order_of_names(tmp_path):
-    for name in ("b/2.jsonl", "b/1.parquet", "a.parquet", "notes.txt", "b/c.parquet/inner.jsonl"):
+    names = ["b/2.jsonl", "b/1.parquet", "a.parquet", "b/c.parquet/inner.jsonl", "b/2.jsonl.gz", "b-/1.jsonl"]
+    for name in (*names, "notes.txt", "notes.gz"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
 
     assert [name for name, _ in files_of(tmp_path)] == [
-        *("a.parquet", "b/1.parquet", "b/2.jsonl", "b/c.parquet/inner.jsonl")
+        *("a.parquet", "b-/1.jsonl", "b/1.parquet", "b/2.jsonl", "b/2.jsonl.gz", "b/c.parquet/inner.jsonl")
     ]
     assert files_of(tmp_path / "b/2.jsonl") == [("2.jsonl", tmp_path / "b/2.jsonl")]
 
@@ -129,29 +326,6 @@ def test_a_path_with_nothing_to_read_is_told(tmp_path, name, message):
 
     with pytest.raises(BadInputError, match=message):
         files_of(tmp_path / name)
-
-
-@pytest.fixture
-def broken_text(tmp_path):
-    """Write a Parquet shard in which one message is no UTF-8; any reader of its footer takes it for good."""
-    text = pa.array([b"fine", b"\xff\xfe broken"]).view(pa.string())
-    roles = pa.array(["user", "assistant"])
-    messages = pa.StructArray.from_arrays([roles, text], names=["role", "content"])
-    columns = {name: ["x"] for name in ("conversation_hash", "model", "timestamp", "hashed_ip")}
-    table = pa.table({**columns, "conversation": pa.ListArray.from_arrays([0, 2], messages)})
-    pq.write_table(table, tmp_path / "broken.parquet")
-    return tmp_path / "broken.parquet"
-
-
-def test_a_shard_that_is_damaged_inside_is_found_by_its_name(source_of, talk, broken_text):
-    good = source_of({"a.parquet": [talk()], "b.jsonl": [talk()]})
-    bad = Shard("broken.parquet", broken_text, 1, "0" * 64)
-    mixed = Source((*good.shards, bad), good.scratch)
-
-    mixed.check()
-
-    assert good.damaged() is None
-    assert mixed.damaged() == "broken.parquet"
 
 
 def test_a_blank_is_no_value(source_of, talk):
