@@ -4,11 +4,13 @@ from expectations.columns import MESSAGES, dialogue_id, language, user_id
 from expectations.contract import Column, Contract, Rule
 
 CONTRACT = Contract(
-    about="a conversation of the right length, with its text",
+    about="a conversation that is wanted and of the right length, with its text",
     columns=(
         dialogue_id(unique=True),
         user_id(),
+        Column("user_known", "BOOLEAN", about="Whether the source names the user; else the conversation is one."),
         Column("conversation_hash", about="The source's own key."),
+        Column("source_schema", about="The published schema that the row has."),
         language(),
         Column("ended_at", "TIMESTAMP WITH TIME ZONE", null=True, about="Time of the last message."),
         Column("messages", "INTEGER", between=(1, None), about="Number of messages."),
@@ -17,12 +19,14 @@ CONTRACT = Contract(
         Column("source_row", unique=True, about="Shard and row of the source."),
     ),
     rules=(
-        Rule("as many turns as messages", "select dialogue_id from dialogues where len(turns) <> messages"),
+        # One rule and not three, since each reads every text.
         Rule(
-            "every message has a role and a text",
+            "as many turns as messages, each with a role and a text",
             """
             select dialogue_id from dialogues
-            where list_bool_or(list_transform(turns, lambda m: m.role not in ('user', 'assistant') or m."text" is null))
+            where len(turns) <> messages or list_contains(list_transform(
+                turns, lambda m: coalesce(m.role in ('user', 'assistant'), false) and m."text" is not null
+            ), false)
             """,
         ),
     ),

@@ -1,31 +1,46 @@
-"""Conversations of the right length, with what was said in them."""
+"""Conversations that are wanted and of the right length, with what was said in them."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Unpack
+
+import pyarrow as pa
 
 from stages.beside import beside
+from stages.choice import Choice, choose
 from stages.item import Item
+from stages.parted import Parted
 from stages.source import Source
-from warehouse import Relation, Warehouse
+from stages.workers import HERE, Workers, streamed
+from warehouse import Warehouse, connect
 
 SQL = beside(__file__, ".sql")
 ITEM = Item("conversations", "source_row")
+KEPT = "from chosen where drop_reason is null"
+DROPPED = "from chosen where drop_reason is not null"
 
 
-def dialogues(
-    db: Warehouse,
-    *,
-    source: Source,
-    unit: Literal["dialogue", "user"],
-    measure: Literal["messages", "rounds"],
-    minimum: int,
-    maximum: int,
-) -> Relation:
-    """Keep the conversations whose length is from `minimum` to `maximum`.
+def dialogues(db: Warehouse, *, source: Source, workers: Workers = HERE, **choice: Unpack[Choice]) -> Parted:
+    """Keep the conversations that the choice leaves; every other one is dropped. The rows stand in no order.
 
-    With unit `dialogue` the length is the conversation's own; with unit `user` it is the sum over all
-    conversations of its user. Measured in messages, or in rounds (messages of the user). A conversation
-    that stands in the source again is dropped.
+    Control characters other than tabs and line breaks are no part of what was said.
     """
-    source.show(db)
-    params = {"unit": unit, "measure": measure, "minimum": minimum, "maximum": maximum}
-    return db.sql(SQL, params=params)
+    choose(db, choice)
+    dropped = db.sql(DROPPED)
+    if workers.pieces == 1:
+        source.show(db)
+        return Parted(db.sql(SQL), dropped)
+    return Parted(streamed(workers.each(read_bodies, kept_of(db, source), source=source)), dropped.to_arrow_table())
+
+
+def kept_of(db: Warehouse, source: Source) -> Iterator[pa.Table]:
+    """Give what is kept of each shard."""
+    for shard in source.shards:
+        yield db.sql(f"{KEPT} and shard = $shard", params={"shard": shard.name}).to_arrow_table()
+
+
+def read_bodies(piece: pa.Table, *, source: Source) -> pa.Table:
+    """Read the bodies of conversations of one shard."""
+    with connect() as db:
+        source.only(piece["shard"].unique().to_pylist()).show(db)
+        db.from_arrow(piece).create("chosen")
+        return db.sql(SQL).to_arrow_table()
