@@ -2,21 +2,30 @@
 
 import pyarrow as pa
 
-from stages.near_duplicates import pairs_table
+from stages.beside import beside
+from stages.near_duplicates import Stored, near_duplicates, pairs_table
+from stages.workers import HERE, Workers
 from warehouse import Warehouse
 
-SPOKEN = """
-    select dialogue_id, user_id,
-        array_to_string(list_transform(list_filter(turns, lambda m: m.role = 'user'), lambda m: m.text), ' ')
-    from dialogues
-    order by ended_at, dialogue_id
-"""
+SQL = beside(__file__, ".sql")
+ROWS = 250
+"""So many dialogues are read at a time; of some, the user said a megabyte."""
 
 
-def duplicate_dialogues(db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int) -> pa.Table:
+def duplicate_dialogues(
+    db: Warehouse, *, shingle_characters: int, threshold: float, permutations: int, workers: Workers = HERE
+) -> pa.Table:
     """One row a near-duplicate, beside the kept dialogue that it is like; the earliest is kept.
 
-    Only the messages of users are compared, since two models answer differently.
+    Of those that ended at the same time, one whose user is known goes first; one without a time goes last. Only the
+    messages of users are compared, since two models answer differently.
     """
-    rows = db.execute(SPOKEN).fetchall()
-    return pairs_table(rows, shingle_characters, threshold, permutations)
+    texts = Stored(db, SQL, {}, ROWS)
+    likes = near_duplicates(
+        texts,
+        shingle_characters=shingle_characters,
+        threshold=threshold,
+        permutations=permutations,
+        workers=workers,
+    )
+    return pairs_table(texts.names(), likes)

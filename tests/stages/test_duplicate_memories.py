@@ -19,11 +19,11 @@ KNOBS = {"shingle_characters": 4, "threshold": 0.8, "permutations": 128}
 def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(given, settle, first, second, kept):
     db = given(
         memories=f"""
-        memory_id | user_id | value               | context   | confidence::double | evidence_way
-        ----------|---------|---------------------|-----------|--------------------|-------------
-        m1        | ua      | User lives in Lyon  | {first}
-        m2        | ub      | User lives in Lyon. | {second}
-        m3        | uc      | User owns two cats  | self      | 0.95               | exact
+        memory_id | user_id | label | value               | context   | confidence::double | evidence_way
+        -
+        m1        | ua      | one   | User lives in Lyon  | {first}
+        m2        | ub      | two   | User lives in Lyon. | {second}
+        m3        | uc      | one   | User owns two cats  | self      | 0.95               | exact
         """
     )
 
@@ -38,14 +38,36 @@ def test_what_is_about_the_user_is_kept_then_the_surer_then_the_first_by_id(give
 def test_a_memory_that_is_like_two_kept_ones_names_the_users_of_both(given, settle):
     db = given(
         memories="""
-        memory_id | user_id | value                                      | context | confidence::double | evidence_way
-        ----------|---------|--------------------------------------------|---------|--------------------|-------------
-        m1        | ua      | User likes to paint small boats            | self    | 0.95               | exact
-        m2        | ub      | likes to paint small boats by the sea      | self    | 0.95               | exact
-        m3        | uc      | User likes to paint small boats by the sea | self    | 0.65               | exact
+        memory_id | user_id | label | value                            | context | confidence::double | evidence_way
+        -
+        m1        | ua      | one   | User likes to paint small boats            | self    | 0.95               | exact
+        m2        | ub      | one   | likes to paint small boats by the sea      | self    | 0.95               | exact
+        m3        | uc      | one   | User likes to paint small boats by the sea | self    | 0.65               | exact
         """
     )
 
     [row] = settle(db, duplicate_memories, **KNOBS | {"threshold": 0.7, "permutations": 256}).rows
 
     assert (row["member_id"], row["kept_id"], row["like_user_ids"]) == ("m3", "m2", ["ua", "ub"])
+
+
+@pytest.mark.parametrize(
+    ("scope", "pairs"),
+    [("all", [("m1", "m2"), ("m1", "m3"), ("m1", "m4")]), ("label", [("m1", "m3"), ("m2", "m4")])],
+)
+def test_within_labels_only_memories_of_one_label_are_compared(given, settle, scope, pairs):
+    db = given(
+        memories="""
+        memory_id | user_id | label    | value                            | context | confidence::double | evidence_way
+        -
+        m1        | ua      | Pet      | User has a dog that likes to run | self    | 0.95               | exact
+        m2        | ub      | UNMAPPED | User has a dog that likes to run | self    | 0.95               | exact
+        m3        | uc      | Pet      | user has a dog that likes to run | self    | 0.95               | exact
+        m4        | ud      | UNMAPPED | User has a dog that likes to run.| self    | 0.95               | exact
+        m5        | ue      | Pet      | User bakes bread every weekend   | self    | 0.95               | exact
+        """
+    )
+
+    rows = settle(db, duplicate_memories, **KNOBS, scope=scope).rows
+
+    assert [(row["kept_id"], row["member_id"]) for row in rows] == pairs
