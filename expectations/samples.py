@@ -2,6 +2,7 @@
 
 from expectations.columns import dialogue_id, language, user_id
 from expectations.contract import Column, Contract, Rule
+from expectations.sample_memories import DRAWN_FOR
 
 CONTRACT = Contract(
     about="a dialogue that was chosen, with the number of its memories",
@@ -10,6 +11,7 @@ CONTRACT = Contract(
         dialogue_id(unique=True),
         user_id(),
         language(),
+        DRAWN_FOR,
         Column("memories", "INTEGER", between=(1, None), about="Memories chosen in it."),
         Column("implicit_memories", "INTEGER", between=(0, None), about="Those of them that are implied."),
     ),
@@ -18,5 +20,6 @@ CONTRACT = Contract(
             "no more implicit memories than memories",
             "select rank from samples where implicit_memories > memories",
         ),
+        Rule("ranks have no gap", "select max(rank) from samples having max(rank) <> count(*)"),
     ),
 )

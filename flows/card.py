@@ -1,9 +1,10 @@
 """The dataset card of a release: what it is, how it came about, and what it withstood."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from evaluation.tracks import INPUT, SPLITS, Track
 from flows.recipe import Recipe
+from stages.label_counts import TITLES, count_labels
 from warehouse import Warehouse
 
 HEAD = """\
@@ -53,8 +54,10 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
         ),
         "## Funnel\n",
         _table(("table", "its items", "items in", "rows", "dropped"), db.execute(FUNNEL).fetchall()),
-        "## Labels of the gold memories\n",
-        _table(("label", "memories"), db.execute(LABELS).fetchall()),
+        "## Labels before and after selection\n",
+        "Eligible is what users said of themselves, near-duplicates left out. Of the eligible memories those of the "
+        "samples are selected, of each label up to its cap, and at least its floor where there are so many.\n",
+        _table(("label", *TITLES, "floor", "cap", "gold"), _labels(db, recipe)),
         "## What the release withstood\n",
         "A gate passes while its figure is not above its bound. What needs judgement and had none is not measured.\n",
         _table(("gate", "track", "verdict", "figure", "bound", "of", "remark"), db.execute(GATES).fetchall()),
@@ -63,7 +66,7 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
 
 
 FUNNEL = "select name, item, items_in, rows, dropped from builds where name <> 'audits' order by position"
-LABELS = "select label, count(*) from gold_memories group by label order by 2 desc, 1"
+GOLD = "select label, count(*) from gold_memories group by label"
 GATES = 'select gate, track, verdict, figure, bound, "of", detail from audits'
 MADE_BY = """
     select 'extractor', extractor from memories union select 'validator', validator from memories
@@ -71,6 +74,14 @@ MADE_BY = """
     union select 'auditor', checked_by from leak_checks where "check" = 'auditor'
     order by 1 desc, 2
 """
+
+
+def _labels(db: Warehouse, recipe: Recipe) -> Iterator[Sequence[object]]:
+    """Give each label's counts and limits; what people corrected is gold of the label that they gave it."""
+    gold = dict(db.execute(GOLD).fetchall())
+    for one in count_labels(db, recipe.samples.limits):
+        label, (cap, floor), *counts = one
+        yield label, *counts, floor, cap, gold.get(label, 0)
 
 
 def _models(db: Warehouse) -> str:

@@ -10,10 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table as Grid
 
 from flows.calls_made import attempts_in, failures_in
+from flows.labels import show_labels
 from flows.planning.amounts import dollars
 from flows.run import DRAFT_VERSION, Job, Plan
 from llm.ledger import NANO
 from llm.offline import NAME as RULES
+from stages.label_counts import count_labels
 from warehouse import Warehouse, connect
 
 SUMMARY = """
@@ -85,6 +87,9 @@ def show_result(console: Console, job: Job, plan: Plan, unchanged: int, seconds:
     with connect(job.home.published, read_only=True) as db:
         console.print()
         console.print(_summary(db))
+        if any(step.table.name == "sample_memories" and not step.is_built for step in plan.steps):
+            console.print()
+            show_labels(console, count_labels(db, job.recipe.samples.limits))
         built = len(plan.steps) - unchanged
         said = f"{built} tables built, {unchanged} unchanged" if built else f"all {unchanged} tables unchanged"
         console.print(f"\n{said}, in {seconds:.1f} s", highlight=False)

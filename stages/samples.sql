@@ -2,6 +2,7 @@ with chosen as (
     select
         dialogue_id,
         any_value(sample_rank) as rank,
+        any_value(drawn_for) as drawn_for,
         count(*)::integer as memories,
         count(*) filter (type = 'indirect')::integer as implicit_memories
     from sample_memories
@@ -16,6 +17,7 @@ select
     dialogue_id,
     user_id,
     language,
+    chosen.drawn_for,
     chosen.memories,
     chosen.implicit_memories,
     case
@@ -23,7 +25,8 @@ select
         when duplicate_dialogues.member_id is not null then 'near_duplicate_dialogue'
         when extracted.dialogue_id is null then 'no_memory'
         else 'no_memory_selected'
-    end as drop_reason
+    end as drop_reason,
+    if(drop_reason = 'near_duplicate_dialogue', duplicate_dialogues.kept_id, null) as drop_detail
 from dialogues
 left join chosen using (dialogue_id)
 left join extracted using (dialogue_id)
