@@ -4,6 +4,10 @@ import os
 
 import pytest
 
+from flows.command import Order
+from flows.hub.address import Address
+from flows.models import stored
+from flows.recipe import ROLES, Recipe, read_recipe
 from flows.sources import SAMPLE, open_source
 from warehouse import BadInputError, Home
 
@@ -94,3 +98,62 @@ def test_what_cannot_be_read_is_refused(tmp_path, home):
         with pytest.raises(BadInputError) as refused:
             open_source(tmp_path / name, home)
         assert str(refused.value) == message
+
+
+# Which source is meant
+
+PIN = f"hf://datasets/a/talks@{'1' * 40}"
+
+
+def recipe_of(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_without_a_source_and_a_recipe_the_sample_is_meant_with_its_own_recipe():
+    order = Order()
+
+    assert order.place(order.recipe()) == SAMPLE
+    assert order.recipe() == read_recipe(SAMPLE / "recipe.toml") != Recipe()
+
+
+def test_a_recipe_without_a_pin_leaves_the_sample_as_it_was(tmp_path):
+    order = Order(recipe_file=recipe_of(tmp_path / "mine.toml", "[samples]\nlimit = 7\n"))
+
+    assert order.place(order.recipe()) == SAMPLE
+
+
+def test_the_pin_of_a_recipe_is_the_source_where_none_is_given(tmp_path):
+    order = Order(recipe_file=recipe_of(tmp_path / "mine.toml", f'[source]\ndataset = "{PIN}"\n'))
+
+    assert order.place(order.recipe()) == Address("a/talks", "1" * 40)
+
+
+def test_a_pin_that_is_set_brings_no_recipe_of_the_sample():
+    order = Order(changes=(f"source.dataset={PIN}",))
+
+    assert order.place(order.recipe()) == Address("a/talks", "1" * 40)
+    assert order.recipe().samples == Recipe().samples
+
+
+@pytest.mark.parametrize("given", ["sample", "talks.jsonl", "hf://datasets/b/others"])
+def test_a_source_that_is_given_goes_before_the_pin(tmp_path, given):
+    order = Order(given, recipe_of(tmp_path / "mine.toml", f'[source]\ndataset = "{PIN}"\n'))
+
+    place = order.place(order.recipe())
+
+    assert str(place) == (str(SAMPLE) if given == "sample" else given)
+
+
+@pytest.mark.parametrize("dataset", ["hf://datasets/a/talks", "hf://datasets/a/talks@main", PIN[:-1], PIN + "/@x"])
+def test_a_recipe_names_a_commit_or_nothing(dataset):
+    with pytest.raises(BadInputError, match=r"has to name a commit|is no dataset of the hub"):
+        read_recipe(None, [f"source.dataset={dataset}"])
+
+
+def test_the_recipe_that_is_kept_names_the_dataset_that_was_read_and_none_else(model_says):
+    models = dict.fromkeys(ROLES, model_says({}))
+    pinned = Recipe.model_validate({"source": {"dataset": PIN}})
+
+    assert stored(Recipe(), models, PIN).source.dataset == PIN
+    assert stored(pinned, models).source.dataset is None
