@@ -21,7 +21,12 @@ HomeOption = Annotated[
     typer.Option("--home", help="Where everything is kept; ALPSBENCH_HOME, else ./benchmark.", show_default=False),
 ]
 SourceOption = Annotated[
-    str, typer.Option(help="A Parquet or JSONL file in WildChat's form, a folder of them, or `sample`.")
+    str | None,
+    typer.Option(
+        help="A Parquet or JSONL file (.jsonl, .jsonl.gz) in WildChat's form, a folder of them, a dataset of the hub, "
+        "hf://datasets/OWNER/NAME[@REVISION][/PATH], or `sample`; without it what the recipe names, else the sample.",
+        show_default=False,
+    ),
 ]
 RecipeOption = Annotated[Path | None, typer.Option(help="A recipe in TOML; the paper's numbers without one.")]
 SetOption = Annotated[
@@ -39,6 +44,21 @@ AgainOption = Annotated[
     str | None,
     typer.Option(help="Build this table and all after it again: known answers stay, calls that failed are made anew."),
 ]
+RunnerOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Who does the work that can be cut: `dask`, processes on this machine; `dask://HOST:PORT`, the workers of "
+        "a Dask scheduler; without it this process. What comes out is the same.",
+        show_default=False,
+    ),
+]
+ScratchOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A folder, or a URL as fsspec knows them, that this machine and all workers see: shards go through it.",
+        show_default=False,
+    ),
+]
 console = console_for()
 
 
@@ -49,27 +69,30 @@ def home_of(home: Path | None) -> Home:
 
 @app.command()
 def build(
-    source: SourceOption = "sample",
+    source: SourceOption = None,
     recipe: RecipeOption = None,
     set: SetOption = None,
     home: HomeOption = None,
     until: UntilOption = None,
     version: VersionOption = "draft",
     again: AgainOption = None,
+    runner: RunnerOption = None,
+    scratch: ScratchOption = None,
 ) -> None:
     """Build every table and the release, as far as they are not there already.
 
     The bundled sample brings its own recipe, with smaller pools. A build that was killed goes on where it was.
     """
     from flows.command import Order, run_build
+    from flows.runner import Runner
 
-    order = Order(source, recipe, tuple(set or ()), until, version, again)
+    order = Order(source, recipe, tuple(set or ()), until, version, again, Runner(runner, scratch))
     run_build(console, read_settings(), home_of(home), order)
 
 
 @app.command()
 def plan(
-    source: SourceOption = "sample",
+    source: SourceOption = None,
     recipe: RecipeOption = None,
     set: SetOption = None,
     home: HomeOption = None,

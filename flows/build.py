@@ -1,10 +1,10 @@
 """Builds one table. Nothing else writes tables, and each is replaced whole or not at all."""
 
+import inspect
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 
@@ -14,8 +14,10 @@ from flows.recipe import ROLES
 from flows.swap import Made, Swap, item_of
 from llm.gateway import Model
 from stages.source import Source
-from warehouse import BadInputError, Home, Table, Warehouse, connect, copied, only
+from stages.workers import HERE, Workers
+from warehouse import Home, Table, Warehouse, connect, copied, only
 
+Done = TypeVar("Done")
 Stage = Callable[..., Made]
 Build = Callable[..., Table]
 """`build(stage, *tables_read, **knobs)`: what a flow calls to have a table."""
@@ -109,6 +111,7 @@ class Builder:
     steps: Sequence[Step]
     watcher: Watcher
     until: str | None = None
+    workers: Workers = HERE
 
     def __call__(self, stage: Stage, *reads: Table, **knobs: Any) -> Table:
         """Build the table of a stage, unless it was already built from the same things."""
@@ -140,45 +143,55 @@ class Builder:
         name, names = step.table.name, [table.name for table in reads]
         models = [knob for knob in knobs.values() if isinstance(knob, Model)]
         for model in models:
-            model.calls, model.progress = 0, lambda done, total: self.watcher.counted(name, done, total)
+            model.calls = model.answered = model.expected = 0
+            model.progress = lambda done, total: self.watcher.counted(name, done, total)
         self.watcher.started(name)
         started = time.monotonic()
         made: Made | None = None
-        if models:
-            # The warehouse is closed while models are called.
-            with copied(self.home.warehouse, names) as db:
+        if has_workers := "workers" in inspect.signature(stage).parameters:
+            knobs = {**knobs, "workers": self.workers}
+        if models or (has_workers and self.workers.pieces > 1):
+            # The warehouse is closed while models are called, and others work.
+            with copied(self.home.warehouse, names, folder=self.home.work) as db:
                 made = stage(db, **knobs)
+        rows, dropped, seconds = reading(knobs, lambda: self._put(step, stage, names, knobs, made, started))
+        self.watcher.finished(name, rows, dropped, seconds)
+
+    def _put(
+        self, step: Step, stage: Stage, names: Sequence[str], knobs: dict[str, Any], made: Made | None, started: float
+    ) -> tuple[int, int, float]:
+        """Put what is made, or is made here, in the place of the table; give rows, drops and seconds."""
+        name = step.table.name
         with connect(self.home.warehouse) as db, only(db, names) as (transaction, main):
             swap = Swap(transaction, main, name, item_of(stage))
-            with reading(knobs):
-                swap.put(stage(transaction, **knobs) if made is None else made)
+            for source in (knob for knob in knobs.values() if made is not None and isinstance(knob, Source)):
+                source.show(transaction)  # for the account of its rows
+            swap.put(stage(transaction, **knobs) if made is None else made)
             rows, dropped, items_in = swap.settle(self.home)
-            seconds, calls = time.monotonic() - started, sum(model.calls for model in models)
+            seconds = time.monotonic() - started
+            calls = sum(knob.calls for knob in knobs.values() if isinstance(knob, Model))
             transaction.execute(
                 f"insert or replace into {main}.builds values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now())",
                 [name, step.position, step.table.fingerprint, names, str(swap.item) if swap.item else None,
                  items_in, rows, dropped, seconds, calls],
             )  # fmt: skip
             keep_pieces(transaction, main, name, step.made_of.pieces)
-        self.watcher.finished(name, rows, dropped, seconds)
+        return rows, dropped, seconds
 
 
-@contextmanager
-def reading(knobs: Mapping[str, Any]) -> Iterator[None]:
-    """Tell of a source that turns out to be damaged while it is read.
+def reading(knobs: Mapping[str, Any], work: Callable[[], Done]) -> Done:
+    """Do work that reads sources among `knobs`; where one turns out to be damaged inside, repair it and do it again.
 
     Raises:
-        BadInputError: a shard cannot be read to its end; it names the shard.
+        BadInputError: nothing of a shard can be read; it names the shard.
     """
     try:
-        yield
+        return work()
     except duckdb.Error:
-        for knob in knobs.values():
-            if isinstance(knob, Source) and (name := knob.damaged()):
-                raise BadInputError(
-                    f"{name} cannot be read to its end: it is damaged, or holds text that is not UTF-8"
-                ) from None
-        raise
+        repaired = [name for knob in knobs.values() if isinstance(knob, Source) for name in knob.repair()]
+        if not repaired:
+            raise
+    return work()
 
 
 def keep_pieces(db: Warehouse, schema: str, name: str, pieces: Sequence[Piece]) -> None:

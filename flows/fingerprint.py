@@ -5,6 +5,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ def _plain(knob: object) -> object:
         return _plain(knob.model_dump())
     if knob is None or isinstance(knob, bool | int | float | str):
         return knob
+    if isinstance(knob, date):
+        return knob.isoformat()
     if isinstance(knob, list | tuple):
         return [_plain(one) for one in knob]
     if isinstance(knob, Mapping):

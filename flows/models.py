@@ -21,8 +21,10 @@ from warehouse import BadInputError
 RECORDED = "recorded:"
 
 
-def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, Model]:
+def models_of(recipe: Recipe, settings: Settings, ledger: Ledger, sharers: int = 1) -> dict[str, Model]:
     """Return the model of each role; roles with the same name share one provider.
+
+    So many processes as `sharers` share what a server bears.
 
     Raises:
         BadInputError: a recording that cannot be read.
@@ -30,7 +32,7 @@ def models_of(recipe: Recipe, settings: Settings, ledger: Ledger) -> dict[str, M
     """
     roles: dict[str, Role] = {role: getattr(recipe.models, role) for role in ROLES}
     paces: dict[str, Pace] = {}
-    providers = {role: _provider(role, settings, paces) for role in roles.values()}
+    providers = {role: _provider(role, settings, paces, sharers) for role in roles.values()}
     most = recipe.budget.most_nano_usd
     return {name: Model(providers[role], ledger, most_nano_usd=most) for name, role in roles.items()}
 
@@ -54,8 +56,8 @@ def names_of(recipe: Recipe) -> dict[str, str]:
     return {role: getattr(recipe.models, role).name for role in ROLES}
 
 
-def stored(recipe: Recipe, models: Mapping[str, Model]) -> Recipe:
-    """Return the recipe as it is kept: a recording stands there by its SHA-256, not by its path.
+def stored(recipe: Recipe, models: Mapping[str, Model], dataset: str | None = None) -> Recipe:
+    """Return the recipe as it is kept: a recording by its SHA-256, not by its path, and the dataset that was read.
 
     How calls are made and what they may cost is no part of a version.
     """
@@ -68,10 +70,11 @@ def stored(recipe: Recipe, models: Mapping[str, Model]) -> Recipe:
     roles = {
         role: {**values, "batch": False, **changed.get(role, {})} for role, values in recipe.models.model_dump().items()
     }
-    return Recipe.model_validate(recipe.model_dump(exclude={"budget"}) | {"models": roles})
+    kept = recipe.model_dump(exclude={"budget"})
+    return Recipe.model_validate(kept | {"models": roles, "source": {"dataset": dataset}})
 
 
-def _provider(role: Role, settings: Settings, paces: dict[str, Pace]) -> Provider:
+def _provider(role: Role, settings: Settings, paces: dict[str, Pace], sharers: int) -> Provider:
     name = role.name
     if name == "offline":
         return Offline()
@@ -83,7 +86,8 @@ def _provider(role: Role, settings: Settings, paces: dict[str, Pace]) -> Provide
     entry = entry_of(name, settings.catalogue)
     key = variables().get(entry.key_variable) if entry.key_variable else None
     # Whoever calls at one address shares its limit.
-    pace = paces.setdefault(entry.url, Pace(settings.concurrency or entry.concurrency))
+    most = max(1, (settings.concurrency or entry.concurrency) // sharers)
+    pace = paces.setdefault(entry.url, Pace(most))
     jobs = Jobs() if role.batch else None
     return Served(entry, key, role.sampling, role.max_tokens, pace, jobs=jobs)
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
+from rich.markup import escape
 
-from flows.command import Order, job_of
+from flows.command import Order, job_of, located
+from flows.hub.snapshot import Snapshot
 from flows.planning.outlook import outlook_of
 from flows.planning.show_plan import show_outlook
 from flows.run import check_version
@@ -25,7 +27,9 @@ def run_plan(console: Console, settings: Settings, home: Home, order: Order) -> 
         BusyError: a build is running that has published nothing yet.
     """
     check_version(order.version)
-    recipe, source = order.recipe(), order.path
+    recipe = order.recipe()
+    source = located(console, order, recipe, fetch=False)
+    missing = isinstance(source, Snapshot) and source.missing
     with scratch(home) as there, ExitStack() as opened:
         with console.status("looking what is there"):
             # A plan makes no secret: where there is none yet, every table is new, whatever the ids in it will be.
@@ -33,8 +37,11 @@ def run_plan(console: Console, settings: Settings, home: Home, order: Order) -> 
             secret = None if has_secret else Secret(settings.secret or "none yet")
             job = job_of(settings, there, source, recipe, order.until, order.version, order.again, secret)
             opened.enter_context(closing(job.ledger))
-            job.source.check()
+            if not missing:
+                job.source.check()
             outlook = outlook_of(job)
+        if missing:
+            console.print(f"a build would first download {escape(str(source))}", highlight=False, soft_wrap=True)
         show_outlook(console, home, outlook)
 
 

@@ -23,6 +23,7 @@ from flows.modules import code_of
 from flows.recipe import Recipe
 from flows.release import attack, construct
 from flows.release_files import is_made_of, is_released, publish_release, write_draft
+from flows.runner import Runner
 from llm.gateway import Model
 from llm.ledger import Ledger
 from stages.audits import Draft
@@ -51,6 +52,9 @@ class Job:
     version: str = DRAFT_VERSION
     until: str | None = None
     again: str | None = None
+    runner: Runner = Runner()
+    asked: Recipe = Recipe()
+    """The recipe as it was given, recordings by their paths, for workers that open them."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ def run(job: Job, watcher: Watcher) -> Plan:
         connect(job.home.warehouse).close()
         publish(job.home, job.ledger.rows())
     watcher.starting()
-    with serving(job.home):
+    with serving(job.home), job.runner.staff(job.home, job.asked) as staff:
+        builder.workers = staff.workers
         from flows.tasks import as_task, end_stale_runs, run_flow
 
         end_stale_runs(job.home)
@@ -156,7 +161,7 @@ def run(job: Job, watcher: Watcher) -> Plan:
         parts: dict[str, Part] = {**parts_of(job), "release": partial(release, job, plan)}
         for name, part in parts.items():
             try:
-                made = run_flow(job.home, name, partial(part, as_task(builder), tables))
+                made = run_flow(job.home, name, partial(part, as_task(builder), tables), staff.task_runner)
             except ContractError as error:
                 document(job.home, plan.steps, error.report)
                 raise

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import pyarrow as pa
+from duckdb import SQLExpression
 
 from expectations.check import check
 from expectations.contract import contract_of
 from stages.item import Item
+from stages.parted import Parted, Rows
 from warehouse import AlpsbenchError, Home, Relation, Warehouse
 
-Made: TypeAlias = Relation | pa.Table
+Made: TypeAlias = Rows | Parted
 
 
 class LostItemsError(AlpsbenchError):
@@ -44,7 +45,7 @@ class Swap:
 
     @property
     def staged(self) -> str:
-        """The rows as the stage returned them, drops included."""
+        """The rows as the stage returned them."""
         return f"{self.main}.{self.name}__staged"
 
     @property
@@ -53,12 +54,22 @@ class Swap:
         return f"{self.main}.{self.name}"
 
     def put(self, made: Made) -> None:
-        """Write down what the stage returned."""
-        relation = made if isinstance(made, Relation) else self.transaction.from_arrow(made)
-        relation.create(self.staged)
+        """Write down what the stage returned: what is kept, and in `dropped` what is not and why."""
+        self.transaction.execute(f"delete from {self.main}.dropped where stage = $name", {"name": self.name})
+        if isinstance(made, Parted):
+            self._drop(self._relation(made.dropped))
+            self._relation(made.kept).create(self.staged)
+            return
+        self._relation(made).create(self.staged)
+        columns = {row[0] for row in self.transaction.execute(f"describe {self.staged}").fetchall()}
+        if "drop_reason" in columns:
+            self._drop(self.transaction.sql(f"from {self.staged} where drop_reason is not null"))
+            self.transaction.execute(f"delete from {self.staged} where drop_reason is not null")
+        for column in sorted(columns & {"drop_reason", "drop_detail"}):
+            self.transaction.execute(f"alter table {self.staged} drop column {column}")
 
     def settle(self, home: Home) -> tuple[int, int, int | None]:
-        """Split the drops off, check the contract, replace the table; give rows, drops and items in.
+        """Account for every item, check the contract, replace the table; give rows, drops and items in.
 
         Raises:
             LostItemsError: an item of the stage is neither kept nor dropped.
@@ -67,8 +78,8 @@ class Swap:
         """
         contract = contract_of(self.name)
         items_in = self._account(self.item) if self.item else None
-        dropped = self.split()
-        rows = self._count(self.table)
+        self.replace()
+        rows, dropped = self._count(self.table), self._count(f"{self.main}.dropped where stage = $name")
         if dropped and not rows and contract.min_rows:
             raise NothingLeftError(f"nothing is left for the table {self.name}: {self._reasons()}")
         report = check(self.transaction, self.table, contract)
@@ -77,17 +88,10 @@ class Swap:
         (home.reports / f"{self.name}.json").write_text(report.to_json(), encoding="utf-8")
         return rows, dropped, items_in
 
-    def split(self) -> int:
-        """Make the table of what is kept, and note what is dropped; give the number of drops."""
-        columns = {row[0] for row in self.transaction.execute(f"describe {self.staged}").fetchall()}
-        self.transaction.execute(f"delete from {self.main}.dropped where stage = $name", {"name": self.name})
-        dropped = self._drop(columns) if "drop_reason" in columns else 0
-        kept = ", ".join(sorted(columns & {"drop_reason", "drop_detail"}))
-        chosen = f"* exclude ({kept})" if kept else "*"
-        where = "where drop_reason is null" if "drop_reason" in columns else ""
-        self.transaction.execute(f"create or replace table {self.table} as select {chosen} from {self.staged} {where}")
-        self.transaction.execute(f"drop table {self.staged}")
-        return dropped
+    def replace(self) -> None:
+        """Put the staged rows in the place of the table."""
+        self.transaction.execute(f"drop table if exists {self.table}")
+        self.transaction.execute(f"alter table {self.staged} rename to {self.name}")
 
     def _reasons(self) -> str:
         dropped = f"from {self.main}.dropped where stage = $name group by reason"
@@ -97,26 +101,28 @@ class Swap:
 
     def _account(self, item: Item) -> int:
         source = f"(select distinct {item.column}::varchar as item from {item.table} where {item.where})"
-        here = f"(select {item.column}::varchar as item from {self.staged})"
-        lost = self.transaction.execute(f"select item from {source} except select item from {here}").fetchmany(3)
+        here = (
+            f"(select {item.column}::varchar as item from {self.staged} "
+            f"union all select item from {self.main}.dropped where stage = $name)"
+        )
+        lost = self.transaction.execute(
+            f"select item from {source} except select item from {here}", {"name": self.name}
+        ).fetchmany(3)
         if lost:
             examples = ", ".join(str(one) for (one,) in lost)
             raise LostItemsError(f"{self.name} lost {item}: {examples}, neither kept nor dropped")
         return self._count(source)
 
-    def _drop(self, columns: set[str]) -> int:
+    def _drop(self, rows: Relation) -> None:
         column = self.item.column if self.item else "null"
-        detail = "drop_detail" if "drop_detail" in columns else "null"
-        self.transaction.execute(
-            f"""
-            insert into {self.main}.dropped
-            select $name, {column}::varchar, drop_reason, {detail}::varchar
-            from {self.staged} where drop_reason is not null
-            """,
-            {"name": self.name},
-        )
-        return self._count(f"{self.staged} where drop_reason is not null")
+        detail = "drop_detail" if "drop_detail" in rows.columns else "null"
+        values = (f"'{self.name}'", f"{column}::varchar", "drop_reason", f"{detail}::varchar")
+        rows.select(*map(SQLExpression, values)).insert_into(f"{self.main}.dropped")
+
+    def _relation(self, made: Rows) -> Relation:
+        return made if isinstance(made, Relation) else self.transaction.from_arrow(made)
 
     def _count(self, rows: str) -> int:
-        count: int = self.transaction.execute(f"select count(*) from {rows}").fetchall()[0][0]
+        knobs = {"name": self.name} if "$name" in rows else {}
+        count: int = self.transaction.execute(f"select count(*) from {rows}", knobs).fetchall()[0][0]
         return count

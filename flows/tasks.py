@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from prefect import flow, tags, task
@@ -16,11 +17,20 @@ from prefect.client.schemas.filters import (
 )
 from prefect.client.schemas.objects import StateType
 from prefect.states import Crashed
+from prefect.task_runners import TaskRunner
 
 from flows.build import Builder, Reached, Stage
 from warehouse import Home, Table
 
 Result = TypeVar("Result")
+WORK: ContextVar[Callable[[], Any]] = ContextVar("work")
+"""What the flow or task that begins is to do. Prefect sends flow and task along to other processes, closures included;
+a function of a module goes by its name, and leaves behind what it has hold of."""
+
+
+def do_work() -> Any:
+    """Do what there is to do in this process."""
+    return WORK.get()()
 
 
 def tag_of(home: Home) -> str:
@@ -29,8 +39,11 @@ def tag_of(home: Home) -> str:
     return "alpsbench-" + hashlib.sha256(where.encode()).hexdigest()[:12]
 
 
-def run_flow(home: Home, name: str, part: Callable[[], Result]) -> Result | None:
-    """Run one part of the DAG as a flow; None when it was told to stop after one of its tables."""
+def run_flow(home: Home, name: str, part: Callable[[], Result], task_runner: TaskRunner | None = None) -> Result | None:
+    """Run one part of the DAG as a flow; None when it was told to stop after one of its tables.
+
+    Pieces of its tables' work go to `task_runner`.
+    """
 
     def body() -> Result | None:
         try:
@@ -39,7 +52,18 @@ def run_flow(home: Home, name: str, part: Callable[[], Result]) -> Result | None
             return None
 
     with tags(tag_of(home)):
-        return flow(name=name, validate_parameters=False)(body)()
+        more: dict[str, Any] = {"task_runner": task_runner} if task_runner else {}
+        return run_as(flow(name=name, validate_parameters=False, **more), body)
+
+
+def run_as(kind: Callable[[Callable[[], Any]], Callable[[], Any]], work: Callable[[], Result]) -> Result:
+    """Run work as a flow or a task of Prefect's."""
+    token = WORK.set(work)
+    try:
+        result: Result = kind(do_work)()
+        return result
+    finally:
+        WORK.reset(token)
 
 
 def as_task(builder: Builder) -> Callable[..., Table]:
@@ -48,7 +72,7 @@ def as_task(builder: Builder) -> Callable[..., Table]:
     def build(stage: Stage, *reads: Table, **knobs: Any) -> Table:
         if not builder.is_built(stage):
             # Without parameters: Prefect would look into each of them, models and sources included.
-            task(name=stage.__name__, cache_policy=NO_CACHE)(lambda: builder.make(stage, *reads, **knobs))()
+            run_as(task(name=stage.__name__, cache_policy=NO_CACHE), lambda: builder.make(stage, *reads, **knobs))
         return builder.pass_on(stage)
 
     return build

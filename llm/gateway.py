@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,13 +49,23 @@ def _silent(done: int, total: int) -> None:
 
 @dataclass
 class Model:
-    """A provider with its ledger: what a stage is given to ask. `most_nano_usd` is what the ledger may spend in all."""
+    """A provider with its ledger: what a stage is given to ask. `most_nano_usd` is what the ledger may spend in all.
+
+    `calls` and `answered` count up, attempts and requests; `expected` is how many requests somebody knows to come.
+    """
 
     provider: Provider
     ledger: Ledger = field(default_factory=Ledger)
     progress: Progress = _silent
     most_nano_usd: int | None = None
     calls: int = 0
+    answered: int = 0
+    expected: int = 0
+
+    @property
+    def at_once(self) -> int:
+        """How many dialogues to ask it about before their answers are put away; batch jobs want all of them."""
+        return sys.maxsize if self.provider.terms.is_batched else 5000
 
     @property
     def name(self) -> str:
@@ -102,23 +113,28 @@ class Model:
         Raises:
             ModelError: as in `ask`.
         """
-        done = 0
+        done, before = 0, self.answered
+
+        def tell(done: int) -> None:
+            self.progress(before + min(done, total), max(before + total, self.expected))
+
         with asyncio.Runner() as runner:
             meter: Meter[Outcome[Form]] = Meter(self.ledger, self.provider.terms, self.most_nano_usd)
             way = BatchAnswering if self.provider.terms.is_batched else Answering
             answering = way(self.provider, meter, prompt, form)
-            answering.told = lambda answered: self.progress(min(done + answered, total), total)
+            answering.told = lambda answered: tell(done + answered)
             batches = answering.batches(items, request_of)
             try:
                 if isinstance(self.provider, Served) and way is Answering and BatchRows(self.ledger).running(self.name):
                     answering.held = run_interruptibly(runner, partial(take_in, self.provider, meter))
                 while batch := run_interruptibly(runner, lambda: _next(batches)):
                     done += len(batch)
-                    self.progress(done, total)
+                    tell(done)
                     yield from batch
             finally:
                 run_interruptibly(runner, lambda: answering.close(batches))
                 self.calls += meter.attempts
+                self.answered = before + done
 
 
 async def _next(batches: AsyncIterator[list[Item]]) -> list[Item]:

@@ -13,6 +13,7 @@ from stages.draws import digest
 from stages.item import Item
 from stages.rounds import ask_in_rounds, part_of, room_beside
 from stages.windows import Window, as_window, halves_of, merged, windows_of
+from stages.workers import HERE, Workers, count_of, joined, pieces_of, share_of
 from warehouse import Warehouse
 
 PROMPT = Prompt("candidate_memories", beside(__file__, ".prompt.md"))
@@ -34,10 +35,9 @@ COLUMNS = pa.schema(
     ]
 )
 DIALOGUES = """
-    select dialogue_id, conversation_hash, language, turns, duplicate_dialogues.kept_id
+    select dialogue_id, conversation_hash, language, if(kept_id is null, turns, null) as turns, kept_id
     from dialogues
     left join duplicate_dialogues on member_id = dialogue_id
-    order by dialogue_id
 """
 SPLIT = {"truncated", "too_long"}
 """The ends of a question that a smaller one may not come to."""
@@ -77,13 +77,20 @@ class Part:
 Answered = Sequence[tuple[Part, Outcome[MemoryItems]]]
 
 
-def candidate_memories(db: Warehouse, *, extractor: Model) -> pa.Table:
+def candidate_memories(db: Warehouse, *, extractor: Model, workers: Workers = HERE) -> pa.Table:
     """One row a candidate. A near-duplicate dialogue is not read, and one without an answer is dropped.
 
     A dialogue that is too long for the extractor, or whose answer was cut, is read in windows; where one of them has no
     answer, the dialogue has none.
     """
-    rows = db.execute(DIALOGUES).fetchall()
+    extractor.expected = count_of(db, "(from dialogues anti join duplicate_dialogues on member_id = dialogue_id)")
+    pieces = pieces_of(db, DIALOGUES, share_of(extractor.at_once, extractor.expected, workers))
+    return joined(workers.each(read_dialogues, pieces, extractor=extractor), COLUMNS, "dialogue_id")
+
+
+def read_dialogues(piece: pa.Table, *, extractor: Model) -> pa.Table:
+    """Read some of the dialogues."""
+    rows = [tuple(row.values()) for row in piece.to_pylist()]
     asked = [row for row in rows if row[4] is None]
     room = room_beside(extractor, PROMPT, MemoryItems, {"language": "", "dialogue": []})
     dialogues = [

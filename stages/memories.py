@@ -12,6 +12,7 @@ from stages.evidence import locate
 from stages.item import Item
 from stages.normal_form import Record, Verdict, Verdicts, Weak, changes_of, memory_of, with_evidence
 from stages.rounds import ask_in_rounds, part_of, room_beside
+from stages.workers import HERE, Workers, count_of, joined, pieces_of, share_of
 from warehouse import Warehouse
 
 PROMPT = Prompt("memories", beside(__file__, ".prompt.md"))
@@ -33,25 +34,38 @@ COLUMNS = pa.schema(
     ]
 )
 DIALOGUES = """
-    select dialogue_id, any_value(user_id), any_value(conversation_hash), any_value(language), any_value(turns),
-        list(struct_pack(candidate_id := candidate_id, number := number, type := type, label := label,
-            label_suggestion := label_suggestion, value := value, confidence := candidate_memories.confidence,
-            evidence_text := evidence_text, extractor := extractor) order by number)
-    from candidate_memories
-    join dialogues using (dialogue_id)
-    group by dialogue_id
-    order by dialogue_id
+    with lists as (
+        select dialogue_id,
+            list(struct_pack(candidate_id := candidate_id, number := number, type := type, label := label,
+                label_suggestion := label_suggestion, value := value, confidence := confidence,
+                evidence_text := evidence_text, extractor := extractor) order by number) as candidates
+        from candidate_memories
+        group by dialogue_id
+    )
+    select dialogue_id, user_id, conversation_hash, language, turns, candidates
+    from dialogues
+    join lists using (dialogue_id)
 """
 
 
-def memories(db: Warehouse, *, validator: Model, on_assistant: Weak, not_found: Weak) -> pa.Table:
+def memories(
+    db: Warehouse, *, validator: Model, on_assistant: Weak, not_found: Weak, workers: Workers = HERE
+) -> pa.Table:
     """One row a memory, with the span of a user message that it rests on.
 
     Dropped: what the validator rejects, what has no evidence among the user's words (where the knobs do not have it
     downgraded), what is said twice, and the debris of broken tools. A dialogue that is too long for the validator is
     checked in windows, each candidate in one of them.
     """
-    rows = db.execute(DIALOGUES).fetchall()
+    validator.expected = count_of(db, "(select distinct dialogue_id from candidate_memories)")
+    pieces = pieces_of(db, DIALOGUES, share_of(validator.at_once, validator.expected, workers))
+    knobs = {"validator": validator, "on_assistant": on_assistant, "not_found": not_found}
+    return joined(workers.each(check_dialogues, pieces, **knobs), COLUMNS, "dialogue_id")
+
+
+def check_dialogues(piece: pa.Table, *, validator: Model, on_assistant: Weak, not_found: Weak) -> pa.Table:
+    """Check the candidates of some of the dialogues."""
+    rows = [tuple(row.values()) for row in piece.to_pylist()]
     room = room_beside(validator, PROMPT, Verdicts, {"language": "", "dialogue": [], "candidates": []})
     found = [[Candidate(row, locate(row["evidence_text"], turns)) for row in rows_of] for *_, turns, rows_of in rows]
     checks = [

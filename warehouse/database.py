@@ -1,12 +1,16 @@
 """Opens the warehouse, and shows a stage the tables it may read."""
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
+import psutil
 
 from warehouse.errors import BadInputError, BusyError, DamagedError
 
@@ -14,6 +18,8 @@ Warehouse = duckdb.DuckDBPyConnection
 Relation = duckdb.DuckDBPyRelation
 """Rows not yet computed: what a stage returns."""
 
+IN_MEMORY = ":memory:"
+MEBIBYTES_A_CORE = 512
 LOGS = """
     create table if not exists builds (
         name text primary key, position integer, fingerprint text, reads text[], item text,
@@ -31,7 +37,7 @@ class Table:
     fingerprint: str
 
 
-def connect(path: str | Path = ":memory:", *, read_only: bool = False, wait_seconds: float = 10) -> Warehouse:
+def connect(path: str | Path = IN_MEMORY, *, read_only: bool = False, wait_seconds: float = 10) -> Warehouse:
     """Open a database; wait up to `wait_seconds` for another process to let go of it.
 
     Raises:
@@ -64,7 +70,11 @@ def _patiently(path: str | Path, wait_seconds: float, opened: Callable[[], Wareh
 
 def _open(path: str | Path, read_only: bool) -> Warehouse:
     # A name in SQL is a table, never a Python variable: stages are functions named after tables.
-    db = duckdb.connect(str(path), read_only=read_only, config={"python_enable_replacements": False})
+    config: dict[str, str | bool | int | float | list[str]] = {"python_enable_replacements": False}
+    if str(path) != IN_MEMORY:
+        # What a stage reads and writes passes through; without a limit most of the machine's memory would keep copies.
+        config["memory_limit"] = f"{MEBIBYTES_A_CORE * (os.cpu_count() or 1)}MiB"
+    db = duckdb.connect(str(path), read_only=read_only, config=config)
     db.execute("set TimeZone = 'UTC'")
     if not read_only:
         db.execute(LOGS)
@@ -86,17 +96,33 @@ def only(db: Warehouse, reads: Iterable[str]) -> Iterator[tuple[Warehouse, str]]
 
 
 @contextmanager
-def copied(path: Path, reads: Iterable[str], *, wait_seconds: float = 10) -> Iterator[Warehouse]:
+def copied(
+    path: Path, reads: Iterable[str], *, folder: Path | None = None, wait_seconds: float = 10
+) -> Iterator[Warehouse]:
     """Give a database of its own that holds copies of `reads`, so that the warehouse is free meanwhile.
+
+    It is a file, since dialogues need not fit in memory: in `folder`, or where temporary files are.
 
     Raises:
         BusyError: another process holds the file for longer than `wait_seconds`.
         DamagedError: the file or its write-ahead log cannot be read.
     """
-    with connect() as db:
+    if folder:
+        remove_copies_of_the_dead(folder)
+    with (
+        TemporaryDirectory(prefix=f"copy-{os.getpid()}-", dir=folder) as place,
+        connect(Path(place) / "copy.duckdb") as db,
+    ):
         literal = str(path).replace("'", "''")
         _patiently(path, wait_seconds, lambda: db.execute(f"attach '{literal}' as warehouse (read_only)"))
         for name in reads:
             db.execute(f"create table {name} as from warehouse.main.{name}")
         db.execute("detach warehouse")
         yield db
+
+
+def remove_copies_of_the_dead(folder: Path) -> None:
+    """Remove the copies of processes that were killed."""
+    for copy in folder.glob("copy-*"):
+        if not psutil.pid_exists(int(copy.name.split("-")[1])):
+            shutil.rmtree(copy, ignore_errors=True)

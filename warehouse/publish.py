@@ -46,9 +46,9 @@ def published_calls(home: Home) -> int:
 
 
 def _add_views(db: Warehouse) -> None:
-    """Make the views whose tables are built so far."""
+    """Make the views whose tables are built so far, with the columns that they have by now."""
     for statement in VIEWS.read_text(encoding="utf-8").split(";\n"):
-        with contextlib.suppress(duckdb.CatalogException):
+        with contextlib.suppress(duckdb.CatalogException, duckdb.BinderException):
             if statement.strip():
                 db.execute(statement)
 

@@ -15,6 +15,24 @@ select
 from builds
 order by position;
 
+-- Users by how much they look like an address that many people share, the most suspicious first: what to choose the
+-- knobs address_conversations, address_countries and address_languages by. Repeated rows count once, as they do there.
+create or replace view shared_addresses as
+select
+    user_id,
+    count(*) as conversations,
+    count(distinct country) as countries,
+    count(distinct language) as languages,
+    min(ended_at) as first_seen,
+    max(ended_at) as last_seen
+from conversations
+where user_known and source_row not in (
+    select item from dropped where stage = 'dialogues' and reason = 'repeated_row' and item is not null
+)
+group by user_id
+-- Many conversations may be those of one busy person, and two countries those of a traveller.
+order by count(*) * greatest(count(distinct country), 1) * greatest(count(distinct language), 1) desc, user_id;
+
 -- Why items were dropped.
 create or replace view drop_reasons as
 select stage, reason, count(*) as items, any_value(detail) as example
@@ -23,16 +41,50 @@ left join builds on builds.name = stage
 group by all
 order by any_value(position), items desc, reason;
 
--- Memories of each label: found, chosen for samples, held for true.
+-- What became of each memory in the selection: the rank of its sample and why that was drawn, or why it is left out.
+create or replace view selection as
+select
+    memories.memory_id,
+    memories.dialogue_id,
+    memories.user_id,
+    memories.label,
+    memories.type,
+    sample_rank,
+    drawn_for,
+    reason,
+    detail,
+    -- What a user said of himself, no near-duplicate: left out only where there was no room for it.
+    sample_rank is not null or reason in ('other_dialogue_of_user', 'label_cap', 'sample_limit') as is_eligible
+from memories
+left join sample_memories using (memory_id)
+left join dropped on stage = 'sample_memories' and item = memories.memory_id
+order by sample_rank, dialogue_id, memory_id;
+
+-- Memories of each label before and after the selection, between the floor and the cap that it was made with.
 create or replace view label_counts as
+with knobs as (
+    select part, try_cast(value as bigint) as number
+    from made_of
+    where name = 'sample_memories' and kind = 'knob'
+)
 select
     label,
-    count(*) as memories,
-    count(*) filter (memory_id in (select memory_id from sample_memories)) as sampled,
+    count(*) as extracted,
+    count(*) filter (is_eligible) as eligible,
+    count(sample_rank) as selected,
+    count(distinct if(sample_rank is null, null, dialogue_id)) as samples,
+    coalesce(
+        (select number from knobs where part = 'label_caps.' || label),
+        (select number from knobs where part = 'label_cap')
+    ) as cap,
+    coalesce(
+        (select number from knobs where part = 'label_floors.' || label),
+        (select if(label = 'UNMAPPED', 0, number) from knobs where part = 'label_floor')
+    ) as floor,
     count(*) filter (memory_id in (select memory_id from gold_memories)) as gold
-from memories
+from selection
 group by label
-order by memories desc, label;
+order by extracted desc, label;
 
 -- From a row of the release back to the line of the source that it comes from.
 create or replace view trace as

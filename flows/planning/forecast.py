@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import cast
 
 from flows.build import Step
 from flows.planning.rehearsal import Rehearsal
 from flows.planning.usual import FIGURES, RATIOS, History
 from flows.run import Job
 from llm.gateway import Provider
+from stages.choice import Choice, choose
 
-PASSING = Path(__file__).with_name("passing.sql").read_text(encoding="utf-8")
 THOUSAND = 1000
 """Dialogues that a forecast is made for while nobody knows how many there are."""
 
@@ -119,8 +119,8 @@ def _dialogues(steps: Sequence[Step], rehearsal: Rehearsal) -> float | None:
     if "conversations" not in rehearsal.here:
         return None
     filter = next(step.made_of.knobs for step in steps if step.table.name == "dialogues")
-    bounds = {name: filter[name] for name in ("unit", "measure", "minimum", "maximum")}
-    passing: int = rehearsal.db.execute(PASSING, bounds).fetchall()[0][0]
+    choose(rehearsal.db, cast(Choice, {name: filter[name] for name in Choice.__annotations__}))
+    passing: int = rehearsal.db.execute("select count(*) from chosen where drop_reason is null").fetchall()[0][0]
     return float(passing * RATIOS["read"])
 
 

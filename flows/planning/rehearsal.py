@@ -79,7 +79,7 @@ class Rehearsal:
         with only(self.db, reads) as (transaction, main):
             swap = Swap(transaction, main, name, item_of(stage))
             swap.put(stage(transaction, **{**knobs, **counting}))
-            swap.split()
+            swap.replace()
         for one in counting.values():
             self.counted[name] = one
         if not any(one.new for one in counting.values()):

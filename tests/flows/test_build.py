@@ -13,7 +13,8 @@ from warehouse import Home, connect
 FIRST = """
 SQL = '''
     select 'm' || lpad(i::varchar, 16, '0') as memory_id, 'd0123456789abcdef' as dialogue_id,
-        'u0123456789abcdef' as user_id, i::integer as sample_rank, 'Possessions/Pet' as label, 'direct' as type
+        'u0123456789abcdef' as user_id, i::integer as sample_rank, 'Possessions/Pet' as label, 'direct' as type,
+        'any' as drawn_for
     from range(1, $count + 1) t(i)
 '''
 

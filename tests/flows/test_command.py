@@ -218,16 +218,16 @@ def test_a_file_that_is_no_parquet_is_refused_by_its_name(refusal, home, unchang
 
 
 @pytest.mark.slow
-def test_a_parquet_file_with_text_that_is_no_utf8_is_refused_by_its_name(refusal, home, unchanged, tmp_path):
+def test_a_parquet_file_with_nothing_but_text_that_is_no_utf8_leaves_nothing(refusal, home, unchanged, tmp_path):
     text = pa.array([b"\xff\xfe"]).view(pa.string())
     messages = pa.StructArray.from_arrays([pa.array(["user"]), text], names=["role", "content"])
     columns = {name: ["x"] for name in ("conversation_hash", "model", "timestamp", "hashed_ip")}
     table = pa.table({**columns, "conversation": pa.ListArray.from_arrays([0, 1], messages)})
     pq.write_table(table, tmp_path / "bad.parquet")
 
-    told = refusal("build", "--home", home, "--source", tmp_path / "bad.parquet", code=2)
+    told = refusal("build", "--home", home, "--source", tmp_path / "bad.parquet", code=9)
 
-    assert told == "bad.parquet cannot be read to its end: it is damaged, or holds text that is not UTF-8"
+    assert told == "nothing is left for the table conversations: 1 not utf8"
 
 
 @pytest.mark.slow

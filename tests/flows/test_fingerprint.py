@@ -1,6 +1,7 @@
 import hashlib
 import inspect
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,13 @@ def test_a_knob_with_an_identity_counts_by_it(stage_of):
 
     assert of(stage, box=Box(["x", 1])) == of(stage, box=Box(["x", 1]))
     assert of(stage, box=Box(["x", 1])) != of(stage, box=Box(["x", 2]))
+
+
+def test_a_day_counts_by_its_date(stage_of):
+    stage = stage_of("people", CODE)
+
+    assert of(stage, since=date(2023, 5, 1)) == of(stage, since="2023-05-01")
+    assert of(stage, since=date(2023, 5, 1)) != of(stage, since=date(2023, 5, 2))
 
 
 def test_a_model_of_values_counts_by_them(stage_of):

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.desk import NoDesk
 from flows.build import Built
-from flows.planning.forecast import PASSING, calls_of, sizes_of
+from flows.planning.forecast import calls_of, sizes_of
 from flows.planning.rehearsal import Rehearsal
 from flows.planning.usual import FIGURES, RATIOS, History, Spread, Usual
 from flows.recipe import Recipe, Retrieval
@@ -89,7 +89,11 @@ def test_the_builds_that_the_figures_were_measured_on_are_foreseen_within_a_tent
 def test_with_conversations_alone_those_that_pass_the_filter_are_counted(foresee):
     drawn = """
         create table conversations as select 'd' || i as dialogue_id, 'u' as user_id, '0' as shard, i as row,
-            (if(i < 300, 6, 5))::integer as messages, 3 as rounds from range(1000) t(i)
+            (if(i < 300, 6, 5))::integer as messages, 3 as rounds, 'h' || i as conversation_hash, true as user_known,
+            null::timestamptz as ended_at, null::text as language, null::text as country, null::text as chat_model,
+            null::boolean as toxic, null::boolean as redacted, false as language_detected,
+            '0:' || i as source_row, 'wildchat_1m' as source_schema
+            from range(1000) t(i)
     """
 
     sizes, calls = foresee({"conversations": 1000}, drawn)
@@ -147,29 +151,3 @@ def test_what_leaks_is_written_again_as_often_as_the_recipe_has_it(foresee):
     assert {name: one.rounds for name, one in calls.items() if one.rounds > 1} == {
         "query_drafts": 1 + Recipe().leaks.rewrites
     }
-
-
-FILTERED = """
-    dialogue_id | user_id | shard | row::integer | messages::integer | rounds::integer
-    ---
-    d1          | u1      | 0     | 0            | 4                 | 2
-    d1          | u1      | 0     | 1            | 4                 | 2
-    d2          | u1      | 0     | 2            | 6                 | 3
-    d3          | u2      | 0     | 3            | 8                 | 4
-"""
-
-
-@pytest.mark.parametrize(
-    ("unit", "measure", "minimum", "maximum", "passing"),
-    [
-        ("dialogue", "messages", 6, 249, 2),
-        ("dialogue", "messages", 4, 6, 2),  # a repeated row is one dialogue
-        ("dialogue", "rounds", 4, 249, 1),
-        ("user", "messages", 10, 249, 2),  # both of the first user, who wrote 4 and 6
-        ("user", "rounds", 4, 4, 1),
-    ],
-)
-def test_the_filter_is_that_of_the_dialogues(given, unit, measure, minimum, maximum, passing):
-    bounds = {"unit": unit, "measure": measure, "minimum": minimum, "maximum": maximum}
-
-    assert given(conversations=FILTERED).execute(PASSING, bounds).fetchall() == [(passing,)]

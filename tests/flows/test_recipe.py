@@ -64,6 +64,10 @@ def test_an_unknown_key_inside_a_role_is_refused():
     [
         ("samples.limit=0", "samples.limit"),
         ("samples.limit=some", "samples.limit"),
+        ("samples.label_floor=-1", "samples.label_floor"),
+        ("samples.label_caps.Possessions/Pet=-1", "samples.label_caps.Possessions/Pet"),
+        ("samples.label_floors.Possessions/Pet=some", "samples.label_floors.Possessions/Pet"),
+        ("samples.label_caps=3", "samples.label_caps"),
         ("splits.test_roles.memory=1.5", "splits.test_roles.memory"),
         ("duplicate_memories.threshold=0", "duplicate_memories.threshold"),
         ("duplicate_dialogues.permutations=4096", "duplicate_dialogues.permutations"),
@@ -94,6 +98,57 @@ def test_shares_that_do_not_add_up_are_refused_with_their_sum():
     assert refusal("splits.test_roles.memory=0") == (
         "the recipe: splits.test_roles: the shares of test_roles add up to 0.75, not to 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [
+        ("Possessions/Pets", "Possessions/Pet"),
+        ("possessions/pet", "Possessions/Pet"),
+        ("Long_Term", "Thoughts/Goals/Long_Term"),
+        ("Prefrences/Foood", "Preferences/Food"),
+        ("unmaped", "UNMAPPED"),
+    ],
+)
+def test_a_label_that_is_none_is_refused_with_the_one_that_was_meant(label, meant):
+    for table in ("label_caps", "label_floors"):
+        assert refusal(f"samples.{table}.{label}=3") == (
+            f"the recipe: samples.{table}: {label} is no label; did you mean {meant}?"
+        )
+
+
+def test_a_label_that_is_like_none_is_refused_with_all_there_are():
+    told = refusal("samples.label_caps.zzz=3")
+
+    assert told.startswith("the recipe: samples.label_caps: zzz is no label; there are Personal_Background/Identity, ")
+    assert told.endswith(", UNMAPPED")
+    assert told.count(", ") == 34
+
+
+def test_a_cap_below_the_floor_of_its_label_is_refused():
+    told = "the recipe: samples: the cap of Possessions/Pet, 4, is below its floor, 5"
+
+    assert refusal("samples.label_caps.Possessions/Pet=4", "samples.label_floor=5") == told
+    assert refusal("samples.label_cap=4", "samples.label_floors.Possessions/Pet=5") == told
+    read_recipe(None, ["samples.label_cap=5", "samples.label_floors.Possessions/Pet=5"])
+
+
+def test_floors_that_the_limit_may_have_no_room_for_are_refused():
+    assert refusal("samples.label_floor=74") == (
+        "the recipe: samples: the floors add up to 2516 memories, which may take more than the 2500 samples"
+    )
+    read_recipe(None, ["samples.label_floor=73"])  # 34 times 73 are 2,482
+
+
+def test_labels_have_caps_and_floors_of_their_own_and_a_written_recipe_keeps_them(tmp_path):
+    changes = ["samples.label_caps.UNMAPPED=0", "samples.label_floors.Plans/Schedule=2", "samples.label_cap=9"]
+
+    recipe = read_recipe(file_of(tmp_path, recipe_text(read_recipe(None, changes))))
+
+    assert recipe.samples.limits["UNMAPPED"] == (0, 0)
+    assert recipe.samples.limits["Plans/Schedule"] == (9, 2)
+    assert recipe.samples.limits["Possessions/Pet"] == (9, 0)
+    assert dict(recipe.samples)["label_caps"] == {"UNMAPPED": 0}
 
 
 def test_a_file_is_named_in_what_is_said_of_it(tmp_path):

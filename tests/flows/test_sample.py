@@ -323,6 +323,26 @@ def test_the_card_says_what_nobody_verified_and_what_is_no_language_model(public
     assert "failed" not in card
 
 
+def test_the_card_counts_each_label_as_the_view_does_and_the_label_that_no_memory_has(public, ask):
+    card = (public / "README.md").read_text(encoding="utf-8")
+    lines = [line.strip("| ").split(" | ") for line in card.splitlines() if re.match(r"\| (UNMAPPED|[A-Z]\w+/)", line)]
+
+    columns = "label, extracted, eligible, selected, samples, floor, cap, gold"
+    assert [tuple(line) for line in lines[:-1]] == [
+        tuple(map(str, row)) for row in ask(f"select {columns} from label_counts")
+    ]
+    assert lines[-1] == ["Social_Relationships/Adversarial", *"00000", "1000", "0"]
+
+
+def test_a_build_shows_the_labels_before_and_after_where_it_selected(alpsbench, home, sample_home, ask):
+    [counts] = ask("select extracted, eligible, selected, samples from label_counts where label = 'Possessions/Pet'")
+    shown = sample_home.with_suffix(".log").read_text(encoding="utf-8").splitlines()
+
+    assert ["Pet", *map(str, counts)] in [line.split() for line in shown]
+    assert "no memory of Adversarial" in shown
+    assert "no memory of" not in alpsbench.succeed("build", "--home", home, "--set", "updates.noise_turns=4")
+
+
 def test_the_cards_configurations_name_the_files_that_are_there(public):
     card = (public / "README.md").read_text(encoding="utf-8")
     header = card.split("---")[1]
@@ -365,7 +385,7 @@ def test_the_data_docs_have_a_page_of_every_table(sample_home):
     [
         ("from funnel", ["conversations", "75", "68", "7"]),
         ("from drop_reasons", ["too_few_turns", "3"]),
-        ("from label_counts", ["Possessions/Pet", "sampled", "gold"]),
+        ("from label_counts", ["Possessions/Pet", "selected", "gold"]),
         ("select benchmark_id, shard, row from trace", ["conversations.jsonl", "task3_d5-"]),
         ("select model, status from calls limit 1", ["offline-rules", "ok"]),
         ("select '[red]' || chr(27) as word", ["[red]"]),

@@ -189,6 +189,25 @@ def test_a_copy_holds_what_was_asked_for_and_nothing_else(file):
             db.execute("from a")
 
 
+def test_a_copy_goes_when_it_is_done_with_and_one_that_a_killed_process_left_goes_with_the_next(
+    file, tmp_path, meanwhile
+):
+    code = "from pathlib import Path; from warehouse import copied; file = Path(sys.argv[1])\n" + (
+        "with copied(file, ['a'], folder=Path(sys.argv[2])): print('copied', flush=True); sys.stdin.readline()"
+    )
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    with meanwhile(code, file, folder) as other:
+        [left] = folder.iterdir()
+        with copied(file, ["a"], folder=folder):
+            assert left.exists()  # its process lives
+        other.kill()
+    assert list(folder.iterdir()) == [left]
+    with copied(file, ["a"], folder=folder):
+        assert not left.exists()
+    assert list(folder.iterdir()) == []
+
+
 def test_a_copy_leaves_the_file_to_others(file, meanwhile):
     with copied(file, ["a"]) as db:
         with meanwhile(HOLD, file):

@@ -8,9 +8,11 @@ from llm.ledger import Ending, Intent, Ledger
 from warehouse import DamagedError, connect, publish
 
 TABLES = {
-    "memories": "memory_id varchar, label varchar, value varchar, evidence_text varchar, evidence_message integer",
-    "sample_memories": "memory_id varchar",
+    "memories": "memory_id varchar, dialogue_id varchar, user_id varchar, label varchar, type varchar, value varchar,"
+    " evidence_text varchar, evidence_message integer",
+    "sample_memories": "memory_id varchar, dialogue_id varchar, sample_rank integer, drawn_for varchar",
     "gold_memories": "memory_id varchar",
+    "made_of": "name varchar, kind varchar, part varchar, value varchar",
     "conversations": "dialogue_id varchar, conversation_hash varchar, shard varchar, row bigint, source_row varchar",
     "dialogues": "dialogue_id varchar, source_row varchar",
     "release_rows": "benchmark_id varchar, track varchar, split varchar, item_id varchar, memory_id varchar,"
@@ -150,10 +152,23 @@ def test_views_are_there_as_far_as_their_tables_are(home, put):
     always = {"funnel", "drop_reasons", "cost_by_stage", "cost_by_model", "slowest_calls"}
     assert names(home, "view") == always
     with connect(home.warehouse) as db:
-        for name in ("memories", "sample_memories", "gold_memories"):
+        for name in ("memories", "sample_memories"):
             db.execute(f"create table {name} ({TABLES[name]})")
     put(1)
-    assert names(home, "view") == always | {"label_counts"}
+    assert names(home, "view") == always | {"selection"}
+    with connect(home.warehouse) as db:
+        for name in ("gold_memories", "made_of"):
+            db.execute(f"create table {name} ({TABLES[name]})")
+    put(1)
+    assert names(home, "view") == always | {"selection", "label_counts"}
+
+
+def test_a_table_of_an_earlier_version_without_a_column_costs_the_views_that_read_it(full, calls):
+    with connect(full.warehouse) as db:
+        db.execute("alter table sample_memories drop column drawn_for")
+    publish(full, calls())
+    assert {"selection", "label_counts"} & names(full, "view") == set()
+    assert fetch(full, "from drop_reasons") == VIEWS["drop_reasons"]
 
 
 @pytest.fixture
@@ -168,12 +183,20 @@ def full(home):
                 ('dialogues', 1, 'f', [], 'conversations', 9, 7, 2, 0.5, 0, now() + interval 1 hour);
             insert into dropped values
                 ('memories', 'c1', 'rejected', null), ('memories', 'c2', 'rejected', 'why'),
-                ('dialogues', 'd1', 'too_long', '300'), ('memories', 'c3', 'no_evidence', null);
+                ('dialogues', 'd1', 'too_long', '300'), ('memories', 'c3', 'no_evidence', null),
+                ('sample_memories', 'm2', 'context_role_play', null),
+                ('sample_memories', 'm4', 'label_cap', 'Possessions/Pet'), ('memories', 'm1', 'no_evidence', null);
             insert into memories values
-                ('m1', 'Possessions/Pet', 'Has a dog', 'my dog', 0), ('m2', 'Possessions/Pet', 'Has a cat', 'cat', 2),
-                ('m3', 'UNMAPPED', 'Says hi', 'hi', 0);
-            insert into sample_memories values ('m1'), ('m3');
+                ('m1', 'd1', 'u1', 'Possessions/Pet', 'direct', 'Has a dog', 'my dog', 0),
+                ('m2', 'd1', 'u1', 'Possessions/Pet', 'direct', 'Has a cat', 'cat', 2),
+                ('m3', 'd1', 'u1', 'UNMAPPED', 'indirect', 'Says hi', 'hi', 0),
+                ('m4', 'd2', 'u2', 'Possessions/Pet', 'direct', 'Has a cow', 'cow', 0);
+            insert into sample_memories values ('m1', 'd1', 1, 'floor'), ('m3', 'd1', 1, 'floor');
             insert into gold_memories values ('m1');
+            insert into made_of values
+                ('sample_memories', 'knob', 'label_cap', '1000'), ('sample_memories', 'knob', 'label_floor', '7'),
+                ('sample_memories', 'knob', 'label_caps.Possessions/Pet', '1'),
+                ('targets', 'knob', 'label_floors.Possessions/Pet', '3');
             insert into conversations values
                 ('d1', 'h1', '0.parquet', 7, '0.parquet:7'), ('d1', 'h1', '1.parquet', 3, '1.parquet:3');
             insert into dialogues values ('d1', '1.parquet:3');
@@ -191,12 +214,20 @@ VIEWS = {
     ],
     "drop_reasons": [
         ("dialogues", "too_long", 1, "300"),
+        ("memories", "no_evidence", 2, None),
         ("memories", "rejected", 2, "why"),
-        ("memories", "no_evidence", 1, None),
+        ("sample_memories", "context_role_play", 1, None),
+        ("sample_memories", "label_cap", 1, "Possessions/Pet"),
     ],
     "cost_by_stage": [("a_stage", 2, 1, 0, "", 11, 3, 7, 2, 0.0015, 0.005, 18.0)],
     "cost_by_model": [("fable", 2, 1, 0, "", 11, 3, 7, 2, 0.0015, 0.005, 18.0)],
-    "label_counts": [("Possessions/Pet", 2, 1, 1), ("UNMAPPED", 1, 1, 0)],
+    "selection": [
+        ("m1", "d1", "u1", "Possessions/Pet", "direct", 1, "floor", None, None, True),
+        ("m3", "d1", "u1", "UNMAPPED", "indirect", 1, "floor", None, None, True),
+        ("m2", "d1", "u1", "Possessions/Pet", "direct", None, None, "context_role_play", None, False),
+        ("m4", "d2", "u2", "Possessions/Pet", "direct", None, None, "label_cap", "Possessions/Pet", True),
+    ],
+    "label_counts": [("Possessions/Pet", 3, 2, 1, 1, 1, 7, 1), ("UNMAPPED", 1, 1, 1, 1, 1000, 0, 0)],
     "trace": [
         ("task1-1", "task1", "dev", "i2", None, None, None, None, "d1", "h1", "u1", "1.parquet", 3),
         ("task3_d9-1", "task3_d9", "dev", "i1", "m1", "Has a dog", "my dog", 0, "d1", "h1", "u1", "1.parquet", 3),
