@@ -46,8 +46,11 @@ lock:
 	rm uv.lock
 	for part in build requirements; do $(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate tests/local_model/$$part.in --output-file tests/local_model/$$part.lock; done
 
-# Measures: kills in every stage, the gateway, the whole build, the offline rules. Takes some 25 minutes.
+# Measures: collection, near-duplicates, the gateway, kills in every stage, the whole build, the offline rules. Takes
+# some 30 minutes. bench/collection.py --conversations 1000000 takes five more.
 bench: install
+	$(BIN)/python bench/collection.py
+	$(BIN)/python bench/near_duplicates.py
 	$(BIN)/python bench/gateway.py
 	$(BIN)/python bench/kills.py
 	$(BIN)/python bench/build.py

@@ -44,9 +44,8 @@ class Runner:
         Raises:
             BadInputError: the name is none of the three.
         """
-        if self.name in (None, DASK):
+        if self.name is None or self.name == DASK:
             return None
-        assert self.name
         host, colon, port = self.name.removeprefix(f"{DASK}://").rpartition(":")
         if not self.name.startswith(f"{DASK}://") or not host or not port.isdigit():
             raise BadInputError(f"--runner {self.name}: write dask, or dask://HOST:PORT of a Dask scheduler")

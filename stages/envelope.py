@@ -8,7 +8,7 @@ from stages.beside import beside
 from stages.draws import digest
 from stages.fair_draws import candidate_id
 from stages.retrieval_items import pool_key
-from warehouse import Warehouse
+from warehouse import Warehouse, another
 
 Row = dict[str, Any]
 Bank = Mapping[str, tuple[str, str]]
@@ -58,7 +58,7 @@ def reference_rows(db: Warehouse, track: Track, split: str) -> Iterator[Row]:
 
 def _items(db: Warehouse, track: Track, split: str) -> Iterator[Row]:
     sql = {"task1": EXTRACTION, "task2": UPDATES, "task3": RETRIEVAL, "task4": UTILIZATION}[track.task]
-    cursor = db.cursor().execute(f"{sql} {OF_TRACK}", {"track": track.name, "split": split})
+    cursor = another(db).execute(f"{sql} {OF_TRACK}", {"track": track.name, "split": split})
     names = [column[0] for column in cursor.description or ()]
     while batch := cursor.fetchmany(100):
         yield from (dict(zip(names, row, strict=True)) for row in batch)

@@ -1,6 +1,6 @@
 """The DuckDB warehouse: one table for each stage."""
 
-from warehouse.database import Relation, Table, Warehouse, connect, copied, only
+from warehouse.database import Relation, Table, Warehouse, another, connect, copied, only
 from warehouse.errors import AlpsbenchError, BadInputError, BusyError, DamagedError
 from warehouse.home import Home, sha256_of
 from warehouse.publish import publish, published_calls
@@ -14,6 +14,7 @@ __all__ = [
     "Relation",
     "Table",
     "Warehouse",
+    "another",
     "connect",
     "copied",
     "only",

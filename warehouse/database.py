@@ -20,6 +20,9 @@ Relation = duckdb.DuckDBPyRelation
 
 IN_MEMORY = ":memory:"
 MEBIBYTES_A_CORE = 512
+ROWS_A_GROUP = 8192
+OPEN_HERE = (duckdb.ConnectionException, duckdb.ResourceInUseException)
+"""This process has the file open already: nothing is wrong with it."""
 LOGS = """
     create table if not exists builds (
         name text primary key, position integer, fingerprint text, reads text[], item text,
@@ -53,7 +56,7 @@ def _patiently(path: str | Path, wait_seconds: float, opened: Callable[[], Wareh
     while True:
         try:
             return opened()
-        except duckdb.ConnectionException:  # this process has it open in another way: nothing is wrong with the file
+        except OPEN_HERE:
             raise
         except duckdb.Error as error:
             if "Permission denied" in str(error):
@@ -74,24 +77,43 @@ def _open(path: str | Path, read_only: bool) -> Warehouse:
     if str(path) != IN_MEMORY:
         # What a stage reads and writes passes through; without a limit most of the machine's memory would keep copies.
         config["memory_limit"] = f"{MEBIBYTES_A_CORE * (os.cpu_count() or 1)}MiB"
-    db = duckdb.connect(str(path), read_only=read_only, config=config)
+    writes = not read_only and str(path) != IN_MEMORY
+    db = duckdb.connect(IN_MEMORY if writes else str(path), read_only=read_only, config=config)
+    if writes:
+        # Only an attached file can have row groups of another size: of dialogues, the usual ones take gigabytes.
+        db.execute("set temp_directory = $folder", {"folder": f"{path}.tmp"})
+        db.execute(f"attach {literal(path)} as warehouse (row_group_size {ROWS_A_GROUP})")
+        db.execute("use warehouse")
     db.execute("set TimeZone = 'UTC'")
     if not read_only:
         db.execute(LOGS)
     return db
 
 
+def literal(path: str | Path) -> str:
+    """Return a path as SQL has texts, for statements that take no parameters."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def another(db: Warehouse) -> Warehouse:
+    """Return another connection to the same database, with the same names in reach."""
+    catalog: str = db.execute("select current_database()").fetchall()[0][0]
+    other = db.cursor()
+    other.execute(f'use "{catalog}"')
+    other.execute("set TimeZone = 'UTC'")
+    return other
+
+
 @contextmanager
 def only(db: Warehouse, reads: Iterable[str]) -> Iterator[tuple[Warehouse, str]]:
     """Open a transaction in which a name means a table of `reads`; give it and the schema to write to."""
-    catalog: str = db.execute("select current_database()").fetchall()[0][0]
-    with db.cursor() as transaction:
-        transaction.execute("set TimeZone = 'UTC'")
+    with another(db) as transaction:
+        main = f"{transaction.execute('select current_database()').fetchall()[0][0]}.main"
         transaction.begin()
         for name in reads:
-            transaction.execute(f"create temp view {name} as from {catalog}.main.{name}")
+            transaction.execute(f"create temp view {name} as from {main}.{name}")
         transaction.execute("set search_path = 'temp'")
-        yield transaction, f"{catalog}.main"
+        yield transaction, main
         transaction.commit()
 
 
@@ -113,11 +135,10 @@ def copied(
         TemporaryDirectory(prefix=f"copy-{os.getpid()}-", dir=folder) as place,
         connect(Path(place) / "copy.duckdb") as db,
     ):
-        literal = str(path).replace("'", "''")
-        _patiently(path, wait_seconds, lambda: db.execute(f"attach '{literal}' as warehouse (read_only)"))
+        _patiently(path, wait_seconds, lambda: db.execute(f"attach {literal(path)} as original (read_only)"))
         for name in reads:
-            db.execute(f"create table {name} as from warehouse.main.{name}")
-        db.execute("detach warehouse")
+            db.execute(f"create table {name} as from original.main.{name}")
+        db.execute("detach original")
         yield db
 
 

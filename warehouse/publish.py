@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.database import Warehouse, connect
+from warehouse.database import ROWS_A_GROUP, Warehouse, connect, literal
 from warehouse.home import Home
 
 VIEWS = Path(__file__).with_name("views.sql")
@@ -21,7 +21,7 @@ def publish(home: Home, calls: pa.RecordBatchReader) -> None:
     for path in (draft, _wal(draft)):
         path.unlink(missing_ok=True)
     with connect(home.warehouse) as db:
-        db.execute(f"attach '{_literal(draft)}' as published (storage_version 'v1.2.0')")
+        db.execute(f"attach {literal(draft)} as published (storage_version 'v1.2.0', row_group_size {ROWS_A_GROUP})")
         db.execute("copy from database warehouse to published")
         db.execute("use published")
         db.from_arrow(calls).create("calls")
@@ -55,7 +55,3 @@ def _add_views(db: Warehouse) -> None:
 
 def _wal(path: Path) -> Path:
     return path.with_name(path.name + ".wal")
-
-
-def _literal(path: Path) -> str:
-    return str(path).replace("'", "''")
