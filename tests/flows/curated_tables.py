@@ -1,4 +1,7 @@
-"""Builds the tables up to `samples` without Prefect, and tells what each holds: curated_tables.py SOURCE HOME."""
+"""Tells what each table up to `samples` holds: curated_tables.py FILE.
+
+Or builds them first, without Prefect: curated_tables.py SOURCE HOME.
+"""
 
 import hashlib
 import json
@@ -62,6 +65,13 @@ def curate_alone(source: Path, place: Path) -> dict[str, tuple[int, str]]:
         return contents(db)
 
 
+def look(file: Path) -> dict[str, tuple[int, str]]:
+    """Return the contents of a published file."""
+    with connect(file, read_only=True) as db:
+        return contents(db)
+
+
 if __name__ == "__main__":
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    print(json.dumps(curate_alone(Path(sys.argv[1]), Path(sys.argv[2]))))
+    places = [Path(place) for place in sys.argv[1:]]
+    print(json.dumps(look(*places) if len(places) == 1 else curate_alone(*places)))

@@ -13,21 +13,17 @@ import psutil
 import pytest
 from wildchat import Corpus
 
-from warehouse import connect
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from curated_tables import UNTIL, contents  # noqa: E402 # the script is run by itself, too
-
 pytestmark = pytest.mark.slow
 
+SCRIPT = Path(__file__).with_name("curated_tables.py")
 CONVERSATIONS = 600
+UNTIL = "samples"
 
 
-def curate(source, home, **environment):
-    """Build in a process of its own."""
-    command = [sys.executable, str(HERE / "curated_tables.py"), str(source), str(home)]
-    path = os.pathsep.join([str(HERE.parent.parent), *sys.path[1:]])
+def contents(*places, **environment):
+    """Look into a file, or build from a source in a home, in a process of its own."""
+    command = [sys.executable, str(SCRIPT), *map(str, places)]
+    path = str(SCRIPT.parent.parent.parent)
     done = subprocess.run(
         command, env=os.environ | {"PYTHONPATH": path} | environment, capture_output=True, text=True, check=False
     )
@@ -50,7 +46,7 @@ def shards_of(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(shards_of, tmp_path_factory):
     """What the tables hold from one shard, by a clock in UTC."""
-    found = curate(shards_of(1), tmp_path_factory.mktemp("home"), TZ="UTC", PYTHONHASHSEED="0")
+    found = contents(shards_of(1), tmp_path_factory.mktemp("home"), TZ="UTC", PYTHONHASHSEED="0")
     counts = {name: rows for name, (rows, _) in found.items()}
     assert counts["conversations"] == CONVERSATIONS
     assert min(counts.values()) > 0
@@ -67,19 +63,14 @@ def expected(shards_of, tmp_path_factory):
     ],
 )
 def test_tables_do_not_depend_on_shards_order_form_or_clock(expected, shards_of, tmp_path, shards, more, environment):
-    assert curate(shards_of(shards, **more), tmp_path / "home", **environment) == expected
-
-
-def published(home):
-    with connect(home / "alpsbench.duckdb", read_only=True) as db:
-        return contents(db)
+    assert contents(shards_of(shards, **more), tmp_path / "home", **environment) == expected
 
 
 def test_tables_do_not_depend_on_who_does_the_work(expected, shards_of, alpsbench, tmp_path):
     told = alpsbench.succeed("build", "--source", shards_of(4), "--home", "home", "--until", UNTIL, "--runner", "dask")
 
     assert f"✓ {UNTIL}" in told
-    assert published(tmp_path / "home") == expected
+    assert contents(tmp_path / "home/alpsbench.duckdb") == expected
     assert list((tmp_path / "home/.build/shards").iterdir()) == []
 
 
@@ -109,7 +100,7 @@ def test_a_worker_that_is_killed_costs_its_work_and_nothing_else(expected, shard
 
     assert build.returncode == 0, errors
     assert killed == ["read_shard", "read_dialogues"]
-    assert published(home) == expected
+    assert contents(home / "alpsbench.duckdb") == expected
 
 
 def is_worker(process):
