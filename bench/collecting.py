@@ -93,7 +93,7 @@ def collect(source: Path, home_path: Path, *, profiled: bool) -> dict[str, objec
 
     from flows.build import Builder, Reached
     from flows.command import job_of
-    from flows.recipe import read_recipe
+    from flows.recipe_file import read_recipe
     from flows.run import parts_of, plan_of
     from flows.settings import Settings
     from stages.secret import Secret

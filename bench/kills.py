@@ -44,7 +44,7 @@ class Fatal:
 def die_in(home_path: str, stage: str, seconds: float) -> None:
     """Build the sample as the command does, up to the middle of a stage."""
     from flows.command import job_of
-    from flows.recipe import read_recipe
+    from flows.recipe_file import read_recipe
     from flows.run import run
     from flows.settings import Settings
     from flows.sources import SAMPLE

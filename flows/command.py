@@ -13,7 +13,8 @@ from annotation.desk import NoDesk
 from flows.hub.address import SCHEME, Address, address_of
 from flows.hub.snapshot import Snapshot
 from flows.models import check_keys, models_of, stored
-from flows.recipe import Recipe, read_recipe
+from flows.recipe import Recipe
+from flows.recipe_file import read_recipe
 from flows.run import DRAFT_VERSION, Job, plan_of, run
 from flows.runner import Runner
 from flows.settings import Settings

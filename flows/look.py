@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from evaluation.gates import Facts, audit
 from evaluation.released import open_release
 from evaluation.verdicts import Gate, counted, raise_if_failed
-from flows.recipe import read_recipe
+from flows.recipe_file import read_recipe
 from flows.release_files import hashes_of
 from warehouse import BadInputError, Home, Warehouse, connect
 

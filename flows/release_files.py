@@ -12,7 +12,8 @@ import orjson
 from evaluation.released import Row
 from evaluation.tracks import HELD_OUT, INPUT, REFERENCE, SPLITS, Track
 from flows.card import card_of
-from flows.recipe import Recipe, recipe_text
+from flows.recipe import Recipe
+from flows.recipe_file import recipe_text
 from stages.envelope import input_rows, reference_rows
 from warehouse import Home, Warehouse, sha256_of
 

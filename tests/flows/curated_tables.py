@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.build import Builder, Reached
 from flows.command import job_of
-from flows.recipe import read_recipe
+from flows.recipe_file import read_recipe
 from flows.run import parts_of, plan_of
 from flows.settings import Settings
 from stages.secret import Secret

@@ -5,7 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.models import check_keys, models_of, names_of, stored
-from flows.recipe import ROLES, read_recipe, recipe_text
+from flows.recipe import ROLES
+from flows.recipe_file import read_recipe, recipe_text
 from flows.settings import Settings
 from llm.errors import ModelError
 from llm.ledger import Ledger

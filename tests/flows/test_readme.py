@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from flows.__main__ import app
-from flows.recipe import read_recipe
+from flows.recipe_file import read_recipe
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

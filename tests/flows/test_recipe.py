@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as some
 
-from flows.recipe import Recipe, read_recipe, recipe_text
+from flows.recipe import Recipe
+from flows.recipe_file import read_recipe, recipe_text
 from llm.served import Sampling
 from warehouse import BadInputError
 

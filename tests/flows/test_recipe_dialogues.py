@@ -3,7 +3,8 @@ from datetime import date
 
 import pytest
 
-from flows.recipe import Recipe, read_recipe, recipe_text
+from flows.recipe import Recipe
+from flows.recipe_file import read_recipe, recipe_text
 from stages.choice import Choice
 from warehouse import BadInputError
 

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from evaluation.tracks import tracks_of
-from flows.recipe import read_recipe
+from flows.recipe_file import read_recipe
 from flows.release_files import is_released, publish_release, write_draft
 from warehouse import Home
 

@@ -67,7 +67,9 @@ def test_tables_do_not_depend_on_shards_order_form_or_clock(expected, shards_of,
 
 
 def test_tables_do_not_depend_on_who_does_the_work(expected, shards_of, alpsbench, tmp_path):
-    told = alpsbench.succeed("build", "--source", shards_of(4), "--home", tmp_path / "home", "--until", UNTIL, "--runner", "dask")
+    told = alpsbench.succeed(
+        "build", "--source", shards_of(4), "--home", tmp_path / "home", "--until", UNTIL, "--runner", "dask"
+    )
 
     assert f"✓ {UNTIL}" in told
     assert contents(tmp_path / "home/alpsbench.duckdb") == expected

@@ -7,7 +7,8 @@ import pytest
 from flows.command import Order
 from flows.hub.address import Address
 from flows.models import stored
-from flows.recipe import ROLES, Recipe, read_recipe
+from flows.recipe import ROLES, Recipe
+from flows.recipe_file import read_recipe
 from flows.sources import SAMPLE, open_source
 from warehouse import BadInputError, Home
 
