@@ -143,12 +143,12 @@ def files_of(path: Path) -> Sequence[tuple[str, Path]]:
     """
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
-            raise BadInputError(f"{path} is neither Parquet (.parquet) nor JSON lines (.jsonl)")
+            raise BadInputError(f"{path} is neither Parquet (.parquet) nor JSON lines (.jsonl, .jsonl.gz)")
         return [(path.name, path)]
     if not path.is_dir():
         raise BadInputError(f"no such file or folder: {path}")
     files = (file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
     found = sorted((file.relative_to(path).as_posix(), file) for file in files)
     if not found:
-        raise BadInputError(f"{path} holds no .parquet or .jsonl file")
+        raise BadInputError(f"{path} holds no .parquet, .jsonl or .jsonl.gz file")
     return found

@@ -70,7 +70,7 @@ def test_an_empty_folder_is_refused(refusal, home, unchanged, tmp_path):
     folder.mkdir()
 
     assert refusal("build", "--home", home, "--source", folder, code=2) == (
-        f"{folder} holds no .parquet or .jsonl file"
+        f"{folder} holds no .parquet, .jsonl or .jsonl.gz file"
     )
 
 

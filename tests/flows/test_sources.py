@@ -93,8 +93,8 @@ def test_what_cannot_be_read_is_refused(tmp_path, home):
 
     for name, message in {
         "none": f"no such file or folder: {tmp_path}/none",
-        "empty": f"{tmp_path}/empty holds no .parquet or .jsonl file",
-        "a.csv": f"{tmp_path}/a.csv is neither Parquet (.parquet) nor JSON lines (.jsonl)",
+        "empty": f"{tmp_path}/empty holds no .parquet, .jsonl or .jsonl.gz file",
+        "a.csv": f"{tmp_path}/a.csv is neither Parquet (.parquet) nor JSON lines (.jsonl, .jsonl.gz)",
     }.items():
         with pytest.raises(BadInputError) as refused:
             open_source(tmp_path / name, home)

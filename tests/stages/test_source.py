@@ -317,7 +317,7 @@ def test_shards_are_named_by_their_path_below_the_folder_in_the_order_of_names(t
     [
         ("notes.txt", "neither Parquet"),
         ("no_such", "no such file or folder"),
-        ("empty", r"holds no \.parquet or \.jsonl file"),
+        ("empty", r"holds no \.parquet, \.jsonl or \.jsonl\.gz file"),
     ],
 )
 def test_a_path_with_nothing_to_read_is_told(tmp_path, name, message):
