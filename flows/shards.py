@@ -40,6 +40,11 @@ class Scratch:
         files.mv(draft, f"{folder}/{name}")
         return int(table.num_rows)
 
+    def has(self, name: str) -> bool:
+        """Say whether there is a table of a name."""
+        files, folder = fsspec.core.url_to_fs(self.url)
+        return bool(files.exists(f"{folder}/{name}"))
+
     def read(self, name: str) -> pa.Table:
         """Read the table of a name.
 

@@ -11,7 +11,9 @@ NESTED = pa.table({"turns": [[{"role": "user", "text": "hi"}], [], None], "kept"
 def test_a_table_comes_back_as_it_was_written(tmp_path, where):
     scratch = Scratch(where.format(folder=tmp_path)).below("piece")
 
+    assert not scratch.has("one.parquet")
     assert scratch.write("one.parquet", NESTED) == 3
+    assert scratch.has("one.parquet")
     assert scratch.read("one.parquet").equals(NESTED)
 
     scratch.remove()
