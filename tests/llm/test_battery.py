@@ -57,7 +57,7 @@ def run(once, started_loopback, tmp_path_factory):
 
 def run_through(server, folder):
     price = Price(input=1.0, cached_input=0.5, output=2.0, source="a page", date=date(2026, 11, 1))
-    entry = Entry("loopback", server.url, "loopback", price=price, timeout_seconds=1.0)
+    entry = Entry("loopback", server.url, "loopback", price=price, timeout_seconds=4.0)
     served = Served(entry, None, max_tokens=500, pace=Pace(64), patience=Patience(8, 0.005, 0.05))
     # The first call ever takes long by itself, for the client is loaded.
     Model(served).ask(PROMPT, [Request("first", {"number": -1})], Count)

@@ -43,7 +43,7 @@ def test_two_processes_never_spend_more_than_there_is_and_more_money_goes_on(
     loopback.plan(
         latency_ms=10, jitter_ms=10, fault_share=0.1, max_faults_per_subject=1, kinds=kinds, retry_after_seconds=0.01
     )
-    told = {**PRICE, "total": TOTAL, "concurrency": 64, "timeout_seconds": 1}
+    told = {**PRICE, "total": TOTAL, "concurrency": 64, "timeout_seconds": 4}
     most = 15_000_000
 
     askers = [start_asking(**told, first=first, most_nano_usd=most) for first in (0, TOTAL)]
