@@ -24,7 +24,7 @@ SourceOption = Annotated[
     str | None,
     typer.Option(
         help="A Parquet or JSONL file (.jsonl, .jsonl.gz) in WildChat's form, a folder of them, a dataset of the hub, "
-        "hf://datasets/OWNER/NAME[@REVISION][/PATH], or `sample`; without it what the recipe names, else the sample.",
+        "hf://datasets/OWNER/NAME\\[@REVISION]\\[/PATH], or `sample`; without it what the recipe names, or the sample.",
         show_default=False,
     ),
 ]

@@ -56,7 +56,7 @@ def card_of(db: Warehouse, version: str, recipe: Recipe, tracks: Sequence[Track]
         _table(("table", "its items", "items in", "rows", "dropped"), db.execute(FUNNEL).fetchall()),
         "## Labels before and after selection\n",
         "Eligible is what users said of themselves, near-duplicates left out. Of the eligible memories those of the "
-        "samples are selected, of each label up to its cap, and at least its floor where there are so many.\n",
+        "samples are selected, of each label up to its cap, and at least its floor as far as users have enough.\n",
         _table(("label", *TITLES, "floor", "cap", "gold"), _labels(db, recipe)),
         "## What the release withstood\n",
         "A gate passes while its figure is not above its bound. What needs judgement and had none is not measured.\n",

@@ -28,12 +28,24 @@ def locate(console: Console, place: Path | Address, *, fetch: bool) -> Path | Sn
     from flows.hub.hub import Hub
     from flows.hub.listing import snapshot_of
 
-    hub = Hub(token=variables().get("HF_TOKEN") or None)
+    hub = Hub(token=token_of(variables().get("HF_TOKEN")))
     snapshot = snapshot_of(hub, place)
     if not place.is_pinned:
         told = f"{place} is now {snapshot.address}; the recipe of the release will name that"
         console.print(escape(told), highlight=False, soft_wrap=True)
     return fetched(console, hub, snapshot) if fetch else snapshot
+
+
+def token_of(given: str | None) -> str | None:
+    """Return the hub's token as it can be sent.
+
+    Raises:
+        BadInputError: no token looks so; what it is stays unsaid.
+    """
+    token = (given or "").strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise BadInputError("HF_TOKEN holds characters that no token has")
+    return token or None
 
 
 def open_source(place: Path | Snapshot, home: Home) -> Source:
@@ -63,10 +75,13 @@ def _shards(place: Path | Snapshot, known: dict[str, str]) -> list[Shard]:
 
 
 def _shard(name: str, file: Path, known: dict[str, str], told: str | None = None) -> Shard:
-    status = file.stat()
-    state = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    if state not in known:
-        known[state] = sha256_of(file)
+    try:
+        status = file.stat()
+        state = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
+        if state not in known:
+            known[state] = sha256_of(file)
+    except OSError as error:
+        raise BadInputError(f"{file} cannot be read: {error.strerror}") from None
     # The hub's client looks at the size alone.
     if told not in (None, known[state]):
         raise BadInputError(f"{file.resolve()} is not the {name} that the hub has: remove it, and run this again")

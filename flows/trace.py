@@ -45,11 +45,9 @@ MEMORY = """
     join dialogues using (dialogue_id)
     where memory_id = $id
 """
-CONVERSATION = "select * from conversations where dialogue_id = $id order by source_row"
-DROPS = """
-    select distinct stage, reason, detail from dropped
-    where item in ($id, $dialogue) or item in (select source_row from conversations where dialogue_id = $dialogue)
-"""
+CONVERSATIONS = "from conversations where dialogue_id = $dialogue order by source_row = $id desc, source_row"
+KEPT = "select source_row from dialogues where dialogue_id = $dialogue"
+DROPS = "select distinct stage, reason, detail from dropped where item in ($id, $dialogue, $row)"
 Facts = Iterator[tuple[str, str]]
 
 
@@ -72,9 +70,11 @@ def _facts(db: Warehouse, id: str) -> Facts:
         yield from _item(db, found.item_id)
     if found and found.memory_id:
         yield from _memory(db, found.memory_id)
+    row = _row(db, id, found.dialogue_id) if found else {}
     if found:
-        yield from _conversation(db, found.dialogue_id)
-    drops = db.execute(DROPS, {"id": id, "dialogue": found.dialogue_id if found else id}).fetchall()
+        yield from _conversation(row)
+    names = {"id": id, "dialogue": found.dialogue_id if found else id, "row": row.get("source_row", id)}
+    drops = db.execute(DROPS, names).fetchall()
     for stage, reason, detail in drops:
         yield "dropped", f"by {stage}: {reason}{f' ({detail})' if detail else ''}"
     if not found and not drops:
@@ -82,7 +82,7 @@ def _facts(db: Warehouse, id: str) -> Facts:
 
 
 def _find(db: Warehouse, id: str) -> Found | None:
-    tables = {name for (name,) in db.execute("select table_name from duckdb_tables()").fetchall()}
+    tables = _tables(db)
     for table, finder in FINDERS.items():
         if table in tables and (row := db.execute(f"{finder} limit 1", {"id": id}).fetchone()):
             return Found(*row)
@@ -98,7 +98,7 @@ def _item(db: Warehouse, item_id: str) -> Facts:
 
 
 def _memory(db: Warehouse, memory_id: str) -> Facts:
-    memory = _record(db, MEMORY, memory_id)
+    [memory] = _records(db.execute(MEMORY, {"id": memory_id}))
     yield "memory", memory["value"]
     yield "", f"{memory_id}: {memory['label']}, {memory['type']}, {memory['confidence']:.2f}, {memory['context']}"
     yield "", f"found by {memory['extractor']}, checked by {memory['validator']}"
@@ -112,14 +112,28 @@ def _memory(db: Warehouse, memory_id: str) -> Facts:
     yield "", f"{'…' * (len(before) > AROUND_CHARACTERS)}{shown}{'…' * (len(after) > AROUND_CHARACTERS)}"
 
 
-def _conversation(db: Warehouse, dialogue_id: str) -> Facts:
-    row = _record(db, CONVERSATION, dialogue_id)
-    yield "conversation", f"{dialogue_id}: {row['messages']} messages, {row['language']}, ended {row['ended_at']}"
+def _row(db: Warehouse, id: str, dialogue_id: str) -> dict[str, Any]:
+    """Return the row of the source that is meant: that of the id, or of rows that repeat one another the kept one."""
+    rows = _records(db.execute(CONVERSATIONS, {"dialogue": dialogue_id, "id": id}))
+    if rows[0]["source_row"] == id or "dialogues" not in _tables(db):
+        return rows[0]
+    kept = db.execute(KEPT, {"dialogue": dialogue_id}).fetchone()
+    return next((row for row in rows if kept == (row["source_row"],)), rows[0])
+
+
+def _conversation(row: dict[str, Any]) -> Facts:
+    yield (
+        "conversation",
+        f"{row['dialogue_id']}: {row['messages']} messages, {row['language']}, ended {row['ended_at']}",
+    )
     yield "", f"hash {row['conversation_hash']}, user {row['user_id']}"
     yield "source", f"shard {row['shard']}, row {row['row']} (the first is 0)"
 
 
-def _record(db: Warehouse, sql: str, id: str) -> dict[str, Any]:
-    cursor = db.execute(sql, {"id": id})
+def _tables(db: Warehouse) -> set[str]:
+    return {name for (name,) in db.execute("select table_name from duckdb_tables()").fetchall()}
+
+
+def _records(cursor: Warehouse) -> list[dict[str, Any]]:
     names = [column[0] for column in cursor.description or ()]
-    return dict(zip(names, cursor.fetchone() or (), strict=True))
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

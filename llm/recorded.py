@@ -22,6 +22,11 @@ class Recorded(Free):
         Raises:
             BadInputError: there is no such file, it is not of the right form, or holds no such model.
         """
+        if str(path).startswith("sha256:") and not path.exists():
+            raise BadInputError(
+                f"{path} is the hash of a recording, as the recipe of a release has it: give the file itself, as in "
+                "--set models.extractor.name=recorded:FILE#MODEL"
+            )
         columns = ["model", "prompt", "subject", "answer"]
         try:
             table = pq.read_table(path, columns=columns).select(columns)

@@ -1,11 +1,16 @@
 -- One row a source row, each made of that row alone, in the source's order. Ids come from content: the hash of a
 -- conversation repeats in WildChat, so the user, the time and the model stand in the id too; the user's id cannot be
--- found without $secret. A user whom the schema does not name is told by a text that begins with a space, which no
+-- found without $secret. In an id each part has its place, empty where it is unknown, and no sign in a part can pass
+-- for the one between parts: other parts never give the same text. A user whom the schema does not name is told by a text that begins with a space, which no
 -- hashed_ip does.
 with read as (
     select
         *,
         coalesce(len(conversation), 0) as messages,
+        list_transform(
+            [conversation_hash, hashed_ip, epoch_us(timestamp)::varchar, model],
+            lambda part: replace(replace(part, '\', '\\'), '|', '\|')
+        ) as parts,
         coalesce(hashed_ip, ' conversation|' || conversation_hash) as person,
         case
             when problem is not null then problem
@@ -20,7 +25,9 @@ with read as (
     from source_rows
 )
 select
-    'd' || sha256(concat_ws('|', conversation_hash, person, epoch_us(timestamp)::varchar, model))[:16] as dialogue_id,
+    'd' || sha256(concat(
+        parts[1], '|', coalesce(parts[2], ' conversation|' || parts[1]), '|', parts[3], '|', parts[4]
+    ))[:16] as dialogue_id,
     'u' || sha256($secret || '|' || person)[:16] as user_id,
     hashed_ip is not null as user_known,
     conversation_hash,

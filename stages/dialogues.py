@@ -33,14 +33,15 @@ def dialogues(db: Warehouse, *, source: Source, workers: Workers = HERE, **choic
 
 
 def kept_of(db: Warehouse, source: Source) -> Iterator[pa.Table]:
-    """Give what is kept of each shard."""
-    for shard in source.shards:
-        yield db.sql(f"{KEPT} and shard = $shard", params={"shard": shard.name}).to_arrow_table()
+    """Give what is kept of each shard, one at least."""
+    by_shard = (db.sql(f"{KEPT} and shard = $shard", params={"shard": one.name}) for one in source.shards)
+    tables = [table for table in (rows.to_arrow_table() for rows in by_shard) if len(table)]
+    yield from tables or [db.sql(KEPT).to_arrow_table()]
 
 
 def read_bodies(piece: pa.Table, *, source: Source) -> pa.Table:
     """Read the bodies of conversations of one shard."""
     with connect() as db:
-        source.only(piece["shard"].unique().to_pylist()).show(db)
+        source.only(piece["shard"].unique().to_pylist() or [source.shards[0].name]).show(db)
         db.from_arrow(piece).create("chosen")
         return db.sql(SQL).to_arrow_table()

@@ -1,5 +1,6 @@
 -- Rows that repeat one another have one hash, user and time, unknown times being one. The row that stays is chosen by
--- what it holds; where it stands decides only between rows that hold the same.
+-- what is known of it; where it stands decides only between rows of which the same is known, though they may differ
+-- in their texts.
 create or replace temp view told_apart as
 select
     *,

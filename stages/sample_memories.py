@@ -38,14 +38,16 @@ def sample_memories(
        `dialogues_per_user` are offered.
     2. The general order of dialogues: those with an implicit memory first, then by hash.
     3. Each label reserves as many memories as its floor: along the general order of the dialogues that are offered,
-       then, if they hold too few, of the others; the surest of a dialogue first. A user with a reserved memory in a
+       then, if they hold too few, of the others; the surest of a dialogue first. Of the dialogues of one user that
+       hold the label, those after the first `dialogues_per_user` come last of all. A user with a reserved memory in a
        dialogue that was not offered gives that one instead of one without any.
     4. Dialogues with a reserved memory are drawn for a floor. They go before all others, both in the general order.
     5. Along that final order a label takes as many memories as its cap; a dialogue that has none left is no sample.
     6. The first `limit` samples stay.
 
     Where no cap is below its floor and the floors add up to no more than `limit`, a label has its floor, or all that
-    there is of it; only of a user with reserved memories in more than `dialogues_per_user` dialogues some go missing.
+    there is of it; only where a user has reserved memories of several labels in more than `dialogues_per_user`
+    dialogues, or one label is to be had from too few users, some go missing.
     What is above a cap goes memory by memory, and the sample stays with the rest. A near-duplicate goes whether or not
     the memory that it is like is chosen: drawn is from one text of a kind, so that no draw, cap or limit decides what
     is a near-duplicate, and no two that are chosen are alike.

@@ -32,16 +32,27 @@ rich as (
     where reason is null
     group by dialogue_id, user_id
 ),
+holding as (
+    select
+        judged.*,
+        of_user,
+        has_implicit,
+        draw,
+        dense_rank() over (partition by label, judged.user_id order by of_user) as of_user_and_label
+    from judged
+    join rich using (dialogue_id)
+    where reason is null
+),
 reserved as (
     select
         dialogue_id,
         row_number() over (
             partition by label
-            order by of_user > $dialogues_per_user, has_implicit desc, draw, confidence desc, memory_id
+            order by
+                of_user_and_label > $dialogues_per_user, of_user > $dialogues_per_user,
+                has_implicit desc, draw, confidence desc, memory_id
         ) <= floor as is_reserved
-    from judged
-    join rich using (dialogue_id)
-    where reason is null
+    from holding
 ),
 offered as (
     select

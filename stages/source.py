@@ -1,6 +1,7 @@
 """Conversations in WildChat's form on disk: a file or a folder of Parquet shards and JSON lines."""
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -142,13 +143,33 @@ def files_of(path: Path) -> Sequence[tuple[str, Path]]:
         BadInputError: there is no such path, or it holds nothing to read.
     """
     if path.is_file():
-        if not path.name.endswith(SUFFIXES):
+        if not _is_source(path.name):
             raise BadInputError(f"{path} is neither Parquet (.parquet) nor JSON lines (.jsonl, .jsonl.gz)")
         return [(path.name, path)]
     if not path.is_dir():
         raise BadInputError(f"no such file or folder: {path}")
-    files = (file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
-    found = sorted((file.relative_to(path).as_posix(), file) for file in files)
+    found = sorted((file.relative_to(path).as_posix(), file) for file in _below(path))
     if not found:
         raise BadInputError(f"{path} holds no .parquet, .jsonl or .jsonl.gz file")
     return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Give every file to read below a folder, linked folders included; none is passed over in silence."""
+
+    def refuse(error: OSError) -> None:
+        raise BadInputError(f"{error.filename} cannot be read: {error.strerror}")
+
+    seen = set()
+    for place, inner, names in os.walk(folder, onerror=refuse, followlinks=True):
+        seen.add(str(Path(place).resolve()))
+        inner[:] = [name for name in inner if str(Path(place, name).resolve()) not in seen]
+        for file in (Path(place, name) for name in names if _is_source(name)):
+            if not file.exists():
+                raise BadInputError(f"{file} links to nothing")
+            if file.is_file():
+                yield file
+
+
+def _is_source(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)

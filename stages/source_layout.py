@@ -1,5 +1,6 @@
 """Reads Parquet in WildChat's published schemas by the names of columns, never by what the first rows show."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,14 @@ NEEDED = ("conversation_hash", "model", "timestamp", "conversation", "hashed_ip"
 NEEDED_OF_V1 = ("conversation_id", "model", "timestamp", "conversation")
 MESSAGES = 'STRUCT("role" VARCHAR, "content" VARCHAR)[]'
 
+WRITTEN_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+WRITTEN_HOUR = "([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
+WRITTEN_TIME = f"{WRITTEN_DAY}([T ]{WRITTEN_HOUR}(Z| UTC|[+-][01][0-9](:?[0-5][0-9])?)?)?"
+"""How a time is written, as a regular expression; any other text is no time."""
+MILLISECONDS = 1e11
+"""Above this a time in numbers counts milliseconds: as seconds it would be in the year 5138."""
+TIMES = "'0001-01-01 00:00:00+00'::timestamptz and '9999-12-31 23:59:59.999999+00'::timestamptz"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -33,6 +42,8 @@ class Layout:
 
 def schema_of(has_hash: bool, has_id: bool, of_messages: set[str]) -> str:
     """Tell the published schema by three things: which of the two keys there is, and the fields of messages.
+
+    A file or a row with both keys is of a later version.
 
     Args:
         has_hash: There is a `conversation_hash`, the key of later versions.
@@ -76,28 +87,30 @@ def layout_of(db: Warehouse, path: Path, name: str, *, is_converted: bool = Fals
 def scan_of(files: Sequence[tuple[str, Path]], layout: Layout) -> str:
     """Return SQL for the rows of files of one layout, each with its name, in their order.
 
-    The texts are without the space around them, and one of nothing but space is null.
+    The texts are without the space around them, and one of nothing but space is null; so is a time that cannot be
+    read or is outside the years 1 to 9999, and a flag that is no boolean. A row with no key but a `conversation_id`
+    is of the first schema, whatever columns its file has.
     """
     names, paths = ([_literal(str(file[place])) for file in files] for place in (0, 1))
     types = dict(layout.types)
-    key = "conversation_id" if layout.schema == V1 else "conversation_hash"
-    told = "source_schema, problem"
-    if "problem" not in types:
-        told = f"{_literal(layout.schema)} as source_schema, null::varchar as problem"
+    hash, id = _text("conversation_hash"), _text("conversation_id")
+    schema, problem = TOLD[::-1] if "problem" in types else (_literal(layout.schema), "null::varchar")
+    time = _time(types["timestamp"])
     return f"""
         select
             ([{", ".join(names)}])[(file_index + 1)::bigint] as shard,
             file_row_number as row,
             shard || ':' || row as source_row,
-            {told},
-            {_text(key)} as conversation_hash,
+            case when {hash} is null and {id} is not null then {_literal(V1)} else {schema} end as source_schema,
+            {problem} as problem,
+            coalesce({hash}, {id}) as conversation_hash,
             {_text("hashed_ip")} as hashed_ip,
             {_text("model")} as model,
-            {_time(types["timestamp"])} as timestamp,
+            case when {time} between {TIMES} then {time} end as timestamp,
             {_text("language")} as language,
             {_text("country")} as country,
-            try_cast({_text("toxic")} as boolean) as toxic,
-            try_cast({_text("redacted")} as boolean) as redacted,
+            {_flag("toxic", types)} as toxic,
+            {_flag("redacted", types)} as redacted,
             conversation
         from read_parquet([{", ".join(paths)}], file_row_number = true, schema = map {{{_schema(types)}}})
     """
@@ -127,11 +140,21 @@ def _text(column: str) -> str:
     return rf"nullif(regexp_replace({column}::varchar, '^[\s\p{{Z}}]+|[\s\p{{Z}}]+$', '', 'g'), '')"
 
 
+def _flag(column: str, types: dict[str, str]) -> str:
+    return column if types.get(column) == "BOOLEAN" else "null::boolean"
+
+
 def _time(type: str) -> str:
     """Return SQL for the time of the row: one that names no zone is in UTC."""
-    if type.startswith("TIMESTAMP") and "TIME ZONE" not in type:
+    if re.fullmatch("TIMESTAMP(TZ.*| WITH TIME ZONE)", type):
+        return "timestamp::timestamptz"
+    if re.fullmatch("TIMESTAMP(_.*)?", type):
         return "timezone('UTC', timestamp::timestamp)"
-    return "timestamp" if type.startswith("TIMESTAMP") else "try_cast(timestamp::varchar as timestamptz)"
+    if re.fullmatch(r"\w*INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)", type):
+        microseconds = f"timestamp::double * if(timestamp::double > {MILLISECONDS}, 1e3, 1e6)"
+        return f"timezone('UTC', try(make_timestamp(try_cast({microseconds} as bigint))))"
+    text = _text("timestamp")
+    return f"case when regexp_full_match({text}, '{WRITTEN_TIME}') then try_cast({text} as timestamptz) end"
 
 
 def _literal(text: str) -> str:

@@ -1,14 +1,16 @@
 """Reads one line of JSON in any of WildChat's published schemas as a row of the source."""
 
 import json
+import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import orjson
 import pyarrow as pa
 
-from stages.source_layout import schema_of
+from stages.source_layout import MILLISECONDS, WRITTEN_TIME, schema_of
 
 Row: TypeAlias = dict[str, Any]
 MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
@@ -27,8 +29,7 @@ ROW = pa.schema(
         ("conversation", pa.list_(MESSAGE)),
     ]
 )
-MILLISECONDS = 1e11
-"""Above this a time in numbers counts milliseconds: as seconds it would be in the year 5138."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def row_of(line: bytes) -> Row:
@@ -47,7 +48,7 @@ def row_of(line: bytes) -> Row:
         return {"problem": "not_an_object"}
     try:
         return dict(_fields(record))
-    except (TypeError, ValueError, AttributeError, OverflowError, OSError):
+    except (TypeError, AttributeError):
         return {"problem": "wrong_types"}
 
 
@@ -61,7 +62,7 @@ def _record(text: str) -> object:
 
 
 def _fields(record: Row) -> Iterator[tuple[str, Any]]:
-    hash, id = (_text(record.get(name)) for name in ("conversation_hash", "conversation_id"))
+    hash, id = (_key(record.get(name)) for name in ("conversation_hash", "conversation_id"))
     yield "conversation_hash", id if hash is None else hash
     for name in ("hashed_ip", "model", "language", "country"):
         yield name, _text(record.get(name))
@@ -90,13 +91,22 @@ def _text(value: object) -> str | None:
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
+def _key(value: object) -> str | None:
+    text = _text(value)
+    return None if text is None or text.isspace() else text or None
+
+
 def _time(value: object) -> datetime | None:
-    if value is None:
-        return None
+    with suppress(ValueError, OverflowError):  # there is no such day, or its year has other than four digits
+        return _time_of(value)
+    return None
+
+
+def _time_of(value: object) -> datetime | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = value / 1000 if value > MILLISECONDS else value
-        return datetime.fromtimestamp(seconds, UTC)
-    if not isinstance(value, str):
-        raise TypeError("not a time")
-    time = datetime.fromisoformat(value)
+        return EPOCH + timedelta(microseconds=round(value * (1e3 if value > MILLISECONDS else 1e6)))
+    text = value.strip() if isinstance(value, str) else ""
+    if not re.fullmatch(WRITTEN_TIME, text):
+        return None
+    time = datetime.fromisoformat(text.removesuffix(" UTC"))
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

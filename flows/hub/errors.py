@@ -65,6 +65,8 @@ def error_of(error: BaseException, hub: Hub, address: Address) -> AlpsbenchError
             return HubError(f"HF_HUB_OFFLINE is set, and the cache does not have all of {address}")
         case LocalEntryNotFoundError(__cause__=cause) if cause is not None:
             return error_of(cause, hub, address)
+        case httpx2.LocalProtocolError():  # may repeat what it was to send, the token included
+            return HubError(f"what is to be sent to {url} is not HTTP; see HF_TOKEN and HF_ENDPOINT")
         case httpx2.TransportError():
             told = str(error) or type(error).__name__
             return HubError(f"cannot get {address} from {url} ({told}); {AGAIN}")

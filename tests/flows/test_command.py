@@ -314,3 +314,12 @@ def test_a_released_file_that_was_changed_fails_its_audit_by_name(refusal, home)
 
 def test_what_looks_like_an_emoji_is_shown_as_it_is(alpsbench, sample_home):
     assert "root:x:101 :smile:" in alpsbench.succeed("sql", "select 'root:x:101 :smile:' as x", "--home", sample_home)
+
+
+@pytest.mark.parametrize("command", ["build", "plan", "sql", "trace", "audit", "gateway"])
+def test_every_command_tells_what_it_takes(alpsbench, command):
+    told = alpsbench.succeed(command, "--help")
+
+    assert "--home" in told
+    if command in {"build", "plan"}:
+        assert "[@REVISION][/PATH]" in told

@@ -9,7 +9,8 @@ from flows.hub.address import Address
 from flows.models import stored
 from flows.recipe import ROLES, Recipe
 from flows.recipe_file import read_recipe
-from flows.sources import SAMPLE, open_source
+from flows.sources import SAMPLE, open_source, token_of
+from stages.source import files_of
 from warehouse import BadInputError, Home
 
 
@@ -158,3 +159,31 @@ def test_the_recipe_that_is_kept_names_the_dataset_that_was_read_and_none_else(m
 
     assert stored(Recipe(), models, PIN).source.dataset == PIN
     assert stored(pinned, models).source.dataset is None
+
+
+def test_no_file_of_a_folder_is_passed_over_in_silence(tmp_path):
+    folder, elsewhere = tmp_path / "source", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "A.JSONL").touch()
+    (elsewhere / "b.parquet").touch()
+    (folder / "linked").symlink_to(elsewhere)
+    (elsewhere / "round").symlink_to(folder)
+
+    assert [name for name, _ in files_of(folder)] == ["A.JSONL", "linked/b.parquet"]
+
+    (folder / "c.jsonl").symlink_to(tmp_path / "gone.jsonl")
+    with pytest.raises(BadInputError, match=r"c\.jsonl links to nothing"):
+        files_of(folder)
+
+
+@pytest.mark.parametrize(("given", "token"), [(None, None), (" ", None), (" hf_abc\n", "hf_abc")])
+def test_a_token_is_sent_without_the_space_around_it(given, token):
+    assert token_of(given) == token
+
+
+@pytest.mark.parametrize("given", ["hf_ä", "hf_a\nb", "hf_a b"])
+def test_what_is_no_token_is_refused_and_not_repeated(given):
+    with pytest.raises(BadInputError) as refused:
+        token_of(given)
+    assert given not in str(refused.value)

@@ -8,6 +8,7 @@ import pytest
 from stages import conversations, dialogues
 from stages.secret import Secret
 from stages.source import Shard, Source
+from stages.workers import HERE, Here
 from warehouse import connect
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -198,3 +199,20 @@ def test_real_dialogues_of_three_schemas_say_what_their_files_say(settle, tmp_pa
     for row in settled.rows:
         expected = [(role, text.translate(clean)) for role, text in said[row["source_row"]]]
         assert [(turn["role"], turn["text"]) for turn in row["turns"]] == expected
+
+
+@pytest.mark.parametrize("knobs", [{}, {"until": "2000-01-01"}, {"countries": ["Peru"]}])
+def test_shard_by_shard_the_rows_are_the_same_where_a_shard_keeps_nothing_too(source_of, talk, settle, knobs):
+    talks = [talk(f"h{n}", f"ip{n % 5}", messages=2 * n, country="Peru") for n in range(8)]
+    source = source_of({"a.jsonl": talks[:2], "b.jsonl": talks[2:], "c.jsonl": talks[2:4], "d.jsonl": b""})
+
+    def made(workers):
+        with connect() as db:
+            source.show(db)  # a build accounts for its rows
+            read = settle(db, conversations, source=source, secret=Secret("s"), workers=workers)
+            db.from_arrow(pa.Table.from_pylist(read.rows)).create("conversations")
+            chosen = settle(db, dialogues, source=source, workers=workers, **(KNOBS | knobs))
+        return read.rows, read.reasons, sorted(chosen.rows, key=str), chosen.reasons
+
+    assert made(Here(3)) == made(HERE)
+    assert bool(made(HERE)[2]) == ("until" not in knobs)

@@ -350,11 +350,15 @@ def walked(memories, knobs):
     """What the docstring says, one dialogue after the other."""
     dialogues, allowed = dialogues_of(memories, knobs), knobs["dialogues_per_user"]
     offered = {one for offer in offers_of(dialogues, ()) for one in offer[:allowed]}
-    reserved, for_floor = Counter(), set()
-    for dialogue_id in sorted(dialogues, key=lambda one: one not in offered):
-        if any(reserved[one["label"]] < knobs["label_floors"][one["label"]] for one in dialogues[dialogue_id]):
-            for_floor.add(dialogue_id)
-        reserved.update(one["label"] for one in dialogues[dialogue_id])
+    for_floor = set()
+    for label, floor in knobs["label_floors"].items():
+        number = {one: sum(memory["label"] == label for memory in dialogues[one]) for one in dialogues}
+        late = {one for offer in offers_of(dialogues, ()) for one in [it for it in offer if number[it]][allowed:]}
+        reserved = 0
+        for dialogue_id in sorted(dialogues, key=lambda one: (one in late, one not in offered)):
+            if number[dialogue_id] and reserved < floor:
+                for_floor.add(dialogue_id)
+            reserved += number[dialogue_id]
     given = {one for offer in offers_of(dialogues, for_floor) for one in offer[:allowed]}
     taken, fates, rank = Counter(), {}, 0
     for dialogue_id in sorted(given, key=lambda one: (one not in for_floor, list(dialogues).index(one))):
@@ -399,6 +403,17 @@ def test_no_cap_and_no_limit_is_passed_and_each_floor_is_met_as_far_as_memories_
     assert len(ranks) <= knobs["limit"]
     phases = [phase for _, phase in sorted({(fate[0], fate[1]) for fate in fates.values()})]
     assert phases == sorted(phases, key=["floor", "implicit", "any"].index)
+
+
+def test_a_floor_takes_of_each_user_what_that_user_can_give_before_it_takes_more_of_one(chosen):
+    rows = [f"m{n} | d{n} | ua | Possessions/Pet | indirect | self | 0.95" for n in range(5)]
+    rows += ["m5 | d5 | ub | Possessions/Pet | direct | self | 0.65"]
+    rows += ["m6 | d6 | ub | Plans/Schedule | indirect | self | 0.95"]
+
+    settled = chosen(*rows, label_floors={"Possessions/Pet": 2})
+
+    assert settled.column("label").count("Possessions/Pet") == 2
+    assert "m5" in settled.column("memory_id")
 
 
 @settings(max_examples=25, deadline=None)
