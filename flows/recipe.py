@@ -175,7 +175,7 @@ class Updates(Part):
 class Recipe(Part):
     """Every knob of a benchmark version. It holds no path and no key."""
 
-    about: str = "AlpsBench with the paper's numbers"
+    about: str = "A version of AlpsBench; recipe.toml has the numbers that it was made with"
     origin: str = (
         "The dialogues come from WildChat. User ids are hashes made with a secret, but the texts of the dialogues are "
         "public there and can be joined to it"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from flows.recipe import Recipe
 from flows.shards import Scratch
@@ -80,7 +81,10 @@ class Runner:
 
         from flows.dask_workers import workers_of
 
-        scratch = Scratch(self.scratch or str((home.work / "shards").resolve())).below(f"alpsbench-{os.getpid()}")
+        shards = Scratch(self.scratch or str((home.work / "shards").resolve()))
+        if not self.scratch:
+            shards.remove()  # of a build that was killed: no other one runs in this home
+        scratch = shards.below(f"alpsbench-{uuid4().hex}")
         with self._scheduler(home) as address:
             try:
                 workers = workers_of(address, scratch, recipe, home.ledger.resolve())
@@ -104,7 +108,7 @@ class Runner:
             n_workers=os.cpu_count(),
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             worker_dashboard_address="127.0.0.1:0",
             local_directory=str(Path(home.work / "dask").resolve()),
             silence_logs=logging.CRITICAL,

@@ -1,8 +1,8 @@
 -- One row a source row, each made of that row alone, in the source's order. Ids come from content: the hash of a
 -- conversation repeats in WildChat, so the user, the time and the model stand in the id too; the user's id cannot be
 -- found without $secret. In an id each part has its place, empty where it is unknown, and no sign in a part can pass
--- for the one between parts: other parts never give the same text. A user whom the schema does not name is told by a text that begins with a space, which no
--- hashed_ip does.
+-- for the one between parts: other parts never give the same text. A user whom the schema does not name is told by a
+-- text that begins with a space, which no hashed_ip does.
 with read as (
     select
         *,

@@ -23,12 +23,10 @@ NEEDED = ("conversation_hash", "model", "timestamp", "conversation", "hashed_ip"
 NEEDED_OF_V1 = ("conversation_id", "model", "timestamp", "conversation")
 MESSAGES = 'STRUCT("role" VARCHAR, "content" VARCHAR)[]'
 
-WRITTEN_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-WRITTEN_HOUR = "([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
-WRITTEN_TIME = f"{WRITTEN_DAY}([T ]{WRITTEN_HOUR}(Z| UTC|[+-][01][0-9](:?[0-5][0-9])?)?)?"
+CLOCK = "([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z| UTC|[+-][01][0-9](:?[0-5][0-9])?)?"
+WRITTEN_TIME = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([T ]{CLOCK})?"
 """How a time is written, as a regular expression; any other text is no time."""
-MILLISECONDS = 1e11
-"""Above this a time in numbers counts milliseconds: as seconds it would be in the year 5138."""
+MILLISECONDS = 1e11  # above this a time in numbers counts them: as seconds it would be in the year 5138
 TIMES = "'0001-01-01 00:00:00+00'::timestamptz and '9999-12-31 23:59:59.999999+00'::timestamptz"
 
 
@@ -42,8 +40,6 @@ class Layout:
 
 def schema_of(has_hash: bool, has_id: bool, of_messages: set[str]) -> str:
     """Tell the published schema by three things: which of the two keys there is, and the fields of messages.
-
-    A file or a row with both keys is of a later version.
 
     Args:
         has_hash: There is a `conversation_hash`, the key of later versions.
@@ -88,14 +84,15 @@ def scan_of(files: Sequence[tuple[str, Path]], layout: Layout) -> str:
     """Return SQL for the rows of files of one layout, each with its name, in their order.
 
     The texts are without the space around them, and one of nothing but space is null; so is a time that cannot be
-    read or is outside the years 1 to 9999, and a flag that is no boolean. A row with no key but a `conversation_id`
-    is of the first schema, whatever columns its file has.
+    read or is outside the years 1 to 9999, and a flag that is no boolean. A row whose one key is `conversation_id` is
+    of the first schema.
     """
     names, paths = ([_literal(str(file[place])) for file in files] for place in (0, 1))
     types = dict(layout.types)
+    time = _time(types["timestamp"])
+    toxic, redacted = (flag if types.get(flag) == "BOOLEAN" else "null::boolean" for flag in ("toxic", "redacted"))
     hash, id = _text("conversation_hash"), _text("conversation_id")
     schema, problem = TOLD[::-1] if "problem" in types else (_literal(layout.schema), "null::varchar")
-    time = _time(types["timestamp"])
     return f"""
         select
             ([{", ".join(names)}])[(file_index + 1)::bigint] as shard,
@@ -109,8 +106,8 @@ def scan_of(files: Sequence[tuple[str, Path]], layout: Layout) -> str:
             case when {time} between {TIMES} then {time} end as timestamp,
             {_text("language")} as language,
             {_text("country")} as country,
-            {_flag("toxic", types)} as toxic,
-            {_flag("redacted", types)} as redacted,
+            {toxic} as toxic,
+            {redacted} as redacted,
             conversation
         from read_parquet([{", ".join(paths)}], file_row_number = true, schema = map {{{_schema(types)}}})
     """
@@ -140,21 +137,14 @@ def _text(column: str) -> str:
     return rf"nullif(regexp_replace({column}::varchar, '^[\s\p{{Z}}]+|[\s\p{{Z}}]+$', '', 'g'), '')"
 
 
-def _flag(column: str, types: dict[str, str]) -> str:
-    return column if types.get(column) == "BOOLEAN" else "null::boolean"
-
-
 def _time(type: str) -> str:
     """Return SQL for the time of the row: one that names no zone is in UTC."""
-    if re.fullmatch("TIMESTAMP(TZ.*| WITH TIME ZONE)", type):
-        return "timestamp::timestamptz"
-    if re.fullmatch("TIMESTAMP(_.*)?", type):
-        return "timezone('UTC', timestamp::timestamp)"
+    if re.fullmatch("TIMESTAMP[^[]*", type):
+        return "timestamp::timestamptz" if "Z" in type else "timezone('UTC', timestamp::timestamp)"
     if re.fullmatch(r"\w*INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)", type):
         microseconds = f"timestamp::double * if(timestamp::double > {MILLISECONDS}, 1e3, 1e6)"
         return f"timezone('UTC', try(make_timestamp(try_cast({microseconds} as bigint))))"
-    text = _text("timestamp")
-    return f"case when regexp_full_match({text}, '{WRITTEN_TIME}') then try_cast({text} as timestamptz) end"
+    return f"try_cast(regexp_extract({_text('timestamp')}, '^{WRITTEN_TIME}$') as timestamptz)"
 
 
 def _literal(text: str) -> str:

@@ -40,6 +40,49 @@ def test_a_hash_that_repeats_with_another_user_time_or_model_is_another_dialogue
     assert ids[0] == ids[4]
 
 
+def test_a_part_that_is_unknown_keeps_its_place_in_an_id(made, talk):
+    records = [talk("h1", "ip1", timestamp=time, model=model) for time, model in [(None, "1"), ("1970-01-01", None)]]
+
+    ids = made({"a.jsonl": records}).column("dialogue_id")
+
+    assert ids == ["d" + first_16("h1|ip1||1"), "d" + first_16("h1|ip1|0|")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a|b", "c", "m"), ("a", "b|c", "m")),
+        (("a\\", "b|c", "m"), ("a", "|b|c", "m")),
+        (("a\\|b", "c", "m"), ("a\\", "b|c", "m")),
+        (("a", "b", None), ("a", "b|1000000", None)),
+    ],
+)
+def test_no_sign_in_a_part_of_an_id_makes_two_dialogues_one(made, talk, one, other):
+    times = ["1970-01-01T00:00:01Z", None if other[2] is None else "1970-01-01T00:00:01Z"]
+    records = [
+        talk(hash, ip, model=model, timestamp=time) for (hash, ip, model), time in zip((one, other), times, strict=True)
+    ]
+
+    assert len(set(made({"a.jsonl": records}).column("dialogue_id"))) == 2
+
+
+def test_a_sign_between_parts_is_told_from_one_in_a_part(made, talk):
+    [row] = made({"a.jsonl": [talk("a|b", "c\\d", timestamp="1970-01-01", model="m")]}).rows
+
+    assert row["dialogue_id"] == "d" + first_16(r"a\|b|c\\d|0|m")
+
+
+def test_times_in_numbers_tell_dialogues_apart(made, talk):
+    seconds = [talk("h1", timestamp=time) for time in (1681000000, 1681000001)]
+
+    settled = made({"a.parquet": seconds})
+
+    assert [time.isoformat() for time in settled.column("ended_at")] == [
+        *("2023-04-09T00:26:40+00:00", "2023-04-09T00:26:41+00:00")
+    ]
+    assert len(set(settled.column("dialogue_id"))) == 2
+
+
 def test_another_secret_gives_other_users_and_the_same_dialogues(made, talk):
     [one], [other] = (made({"a.jsonl": [talk()]}, secret).rows for secret in (SECRET, Secret("another")))
 

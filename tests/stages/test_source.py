@@ -258,6 +258,107 @@ def test_a_time_that_is_none_costs_the_time_and_not_the_source(source_of, talk):
     assert [row["timestamp"] is None for row in shown(source)] == [True, False]
 
 
+def test_a_written_time_is_the_same_in_json_lines_and_in_parquet(source_of, talk):
+    moment = datetime(2023, 4, 9, 0, 2, 53, tzinfo=UTC)
+    times = {
+        **dict.fromkeys(["2023-04-09 00:02:53", " 2023-04-09T00:02:53Z\n", "2023-04-09 00:02:53 UTC"], moment),
+        **dict.fromkeys(["2023-04-09 05:32:53+05:30", "2023-04-08T19:02:53-0500", "2023-04-09 02:02:53+02"], moment),
+        "2023-04-09": datetime(2023, 4, 9, tzinfo=UTC),
+        "2023-04-09 00:02": datetime(2023, 4, 9, 0, 2, tzinfo=UTC),
+        "2023-04-09 00:02:53.1234569": moment.replace(microsecond=123456),
+        "0001-01-01T00:00:00Z": datetime(1, 1, 1, tzinfo=UTC),
+        "9999-12-31T23:59:59.999999Z": datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        **dict.fromkeys(["", " ", "soon", "1681000000", "2023-04-09T24:00:00Z", "2023-02-30", "20230409"]),
+        **dict.fromkeys(["infinity", "-infinity", "epoch", "now", "294247-01-01", "0044-03-15 (BC)", "0000-01-01"]),
+        **dict.fromkeys(["0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00", "2023-04-09 00:02:60"]),
+    }
+    records = [talk(timestamp=time) for time in times]
+
+    rows = shown(source_of({"a.jsonl": records, "b.parquet": records}), "timestamp, problem")
+
+    assert [row["timestamp"] for row in rows] == [*times.values()] * 2
+    assert {row["problem"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize(
+    "type",
+    [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(22, 3)],
+    ids=str,
+)
+def test_a_time_in_numbers_counts_seconds_in_parquet_too(source_of, talk, type):
+    table = pa.Table.from_pylist([talk(), talk()]).drop("timestamp")
+    table = table.append_column("timestamp", pa.array([1_024_000_000, None], pa.int64()).cast(type, safe=False))
+
+    times = [row["timestamp"] for row in shown(source_of({"a.parquet": table}))]
+
+    assert times == [datetime(2002, 6, 13, 20, 26, 40, tzinfo=UTC), None]
+
+
+def test_a_time_in_numbers_is_the_same_in_json_lines_and_in_parquet(source_of, talk):
+    moment = datetime(2023, 4, 9, 0, 26, 40, 500000, UTC)
+    times = {
+        **dict.fromkeys([1681000000.5, 1681000000500.0], moment),
+        **{0.0: datetime(1970, 1, 1, tzinfo=UTC), -0.5: datetime(1969, 12, 31, 23, 59, 59, 500000, UTC)},
+        1e11: datetime(5138, 11, 16, 9, 46, 40, tzinfo=UTC),
+        1e11 + 1000: datetime(1973, 3, 3, 9, 46, 41, tzinfo=UTC),
+        **{
+            -62135596800.0: datetime(1, 1, 1, tzinfo=UTC),
+            253402300799000.0: datetime(9999, 12, 31, 23, 59, 59, 0, UTC),
+        },
+        **dict.fromkeys([-62135596801.0, 253402300800000.0, 9.2e15, 1e300, -1e300, float("inf"), float("nan")]),
+    }
+    records = [talk(timestamp=time) for time in times]
+
+    rows = shown(source_of({"a.jsonl": records, "b.parquet": records}), "timestamp, problem")
+
+    assert [row["timestamp"] for row in rows] == [*times.values()] * 2
+    assert {row["problem"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_time_of_a_column_of_times_is_read_in_the_years_1_to_9999(source_of, talk, unit, zone):
+    in_second = {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    outside = [] if unit == "ns" else [-62135596801 * in_second, 253402300800 * in_second]
+    outside += [2**63 - 1] if unit == "us" else []
+    times = pa.array([1681000000 * in_second, *outside], pa.int64()).cast(pa.timestamp(unit, zone))
+    table = pa.Table.from_pylist([talk()] * len(times)).drop("timestamp").append_column("timestamp", times)
+
+    read = [row["timestamp"] for row in shown(source_of({"a.parquet": table}))]
+
+    assert read == [datetime(2023, 4, 9, 0, 26, 40, tzinfo=UTC), *[None] * len(outside)]
+
+
+@pytest.mark.parametrize(
+    "times", [[True], [[1]], [["2023-04-09"]], [[datetime(2023, 4, 9)]], [{"seconds": 1}]], ids=str
+)
+def test_a_column_that_holds_no_times_costs_the_times(source_of, talk, times):
+    table = pa.Table.from_pylist([talk()]).drop("timestamp").append_column("timestamp", pa.array(times))
+
+    assert [row["timestamp"] for row in shown(source_of({"a.parquet": table}))] == [None]
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+@pytest.mark.parametrize("value", [1, 0.0, "yes", "true"])
+def test_a_flag_that_is_no_boolean_is_unknown_whatever_holds_it(source_of, talk, end, value):
+    rows = shown(source_of({f"a.{end}": [talk(toxic=value, redacted=True)]}), "toxic, redacted, problem")
+
+    assert rows == [{"toxic": None, "redacted": True, "problem": None}]
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet"])
+def test_in_a_file_with_both_keys_each_row_is_read_by_its_own(source_of, talk, end):
+    keys = [("h1", None), (None, "h2"), (" ", "h3"), ("h4", "other"), (None, None)]
+    records = [talk(hash, conversation_id=id) for hash, id in keys]
+
+    rows = shown(source_of({f"a.{end}": records}), "conversation_hash as key, source_schema as schema")
+
+    assert [(row["key"], row["schema"]) for row in rows] == [
+        *(("h1", "wildchat_1m"), ("h2", "wildchat_v1"), ("h3", "wildchat_v1"), ("h4", "wildchat_1m")),
+        (None, "wildchat_1m"),
+    ]
+
+
 @pytest.mark.parametrize("column", ["conversation_hash", "model", "timestamp", "conversation", "hashed_ip"])
 def test_a_missing_column_is_named(source_of, talk, column):
     record = talk()
