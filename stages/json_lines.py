@@ -23,22 +23,30 @@ CUT = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def parquet_of(lines: Path, parquet: Path, longest_line_bytes: int = LONGEST_LINE_BYTES) -> Path:
-    """Write the rows of `lines`, which may be gzipped, to `parquet` unless it is there already, and return it.
+    """Write the rows of `lines`, which may be gzipped, to `parquet` unless it is there already and whole; return it.
 
     A line of more than `longest_line_bytes`, its end not counted, is the row `too_long`. All that cannot be unpacked
     any more is one row, `cut_gzip`.
     """
-    if not parquet.exists():
+    if not _is_whole(parquet):
         with drafted(parquet) as draft, _opened(lines) as file, pq.ParquetWriter(draft, ROW) as writer:
             for batch in _batches(file, longest_line_bytes):
                 writer.write_table(pa.Table.from_pylist(batch, schema=ROW))
     return parquet
 
 
+def _is_whole(parquet: Path) -> bool:
+    try:
+        pq.read_metadata(parquet)
+    except (OSError, pa.ArrowException):
+        return False
+    return True
+
+
 @contextmanager
 def _opened(lines: Path) -> Iterator[Lines]:
     with lines.open("rb") as file:
-        if lines.suffix != ".gz":
+        if lines.suffix.lower() != ".gz":
             yield file
         else:
             with gzip.open(file) as unpacked:

@@ -69,7 +69,7 @@ class Source:
         """
         with connect() as db:
             for shard in self.shards:
-                if shard.path.suffix == PARQUET:
+                if shard.path.suffix.lower() == PARQUET:
                     layout_of(db, shard.path, shard.name)
 
     def show(self, db: Warehouse) -> None:
@@ -108,7 +108,7 @@ class Source:
 
     def _parquet(self, shard: Shard) -> Path:
         converted = self._converted(shard)
-        if shard.path.suffix != PARQUET:
+        if shard.path.suffix.lower() != PARQUET:
             return parquet_of(shard.path, converted)
         return converted if converted.exists() else shard.path
 

@@ -3,6 +3,7 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -54,9 +55,16 @@ def test_a_key_that_first_appears_in_line_25_001_is_there(tmp_path):
 
 def test_what_was_converted_before_is_not_converted_again(tmp_path):
     parquet = tmp_path / "lines.parquet"
-    parquet.write_bytes(b"as it was")
+    pq.write_table(pa.table({"as": ["it was"]}), parquet)
 
-    assert parquet_of(tmp_path / "no such file", parquet).read_bytes() == b"as it was"
+    assert pq.read_table(parquet_of(tmp_path / "no such file", parquet)).to_pylist() == [{"as": "it was"}]
+
+
+def test_a_conversion_that_is_damaged_is_made_again(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch" / "lines.parquet").write_bytes(b"PAR1 and then nothing")
+
+    assert [row["model"] for row in converted(tmp_path, b'{"model": "a"}\n')] == ["a"]
 
 
 def test_a_conversion_that_was_broken_off_leaves_nothing_that_counts(tmp_path):
