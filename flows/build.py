@@ -147,15 +147,20 @@ class Builder:
             model.progress = lambda done, total: self.watcher.counted(name, done, total)
         self.watcher.started(name)
         started = time.monotonic()
-        made: Made | None = None
         if has_workers := "workers" in inspect.signature(stage).parameters:
             knobs = {**knobs, "workers": self.workers}
-        if models or (has_workers and self.workers.pieces > 1):
-            # The warehouse is closed while models are called, and others work.
-            with copied(self.home.warehouse, names, folder=self.home.work) as db:
-                made = stage(db, **knobs)
-        rows, dropped, seconds = reading(knobs, lambda: self._put(step, stage, names, knobs, made, started))
+        # The warehouse is closed while models are called, and others work.
+        is_apart = bool(models) or (has_workers and self.workers.pieces > 1)
+
+        def work() -> tuple[int, int, float]:
+            return self._put(step, stage, names, knobs, self._made(stage, names, knobs) if is_apart else None, started)
+
+        rows, dropped, seconds = reading(knobs, work)
         self.watcher.finished(name, rows, dropped, seconds)
+
+    def _made(self, stage: Stage, names: Sequence[str], knobs: dict[str, Any]) -> Made:
+        with copied(self.home.warehouse, names, folder=self.home.work) as db:
+            return stage(db, **knobs)
 
     def _put(
         self, step: Step, stage: Stage, names: Sequence[str], knobs: dict[str, Any], made: Made | None, started: float
@@ -187,6 +192,10 @@ def reading(knobs: Mapping[str, Any], work: Callable[[], Done]) -> Done:
     """
     try:
         return work()
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # how DuckDB tells of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.Error:
         repaired = [name for knob in knobs.values() if isinstance(knob, Source) for name in knob.repair()]
         if not repaired:

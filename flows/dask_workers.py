@@ -1,9 +1,10 @@
 """Has pieces of work done by the workers of a Dask cluster, each piece a task of Prefect's."""
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class LostWorkersError(AlpsbenchError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker finds what a build has: the recipe, as JSON, and the ledger; and how many workers share it."""
+    """Where a worker finds what a build has: the recipe, as JSON, and the ledger; and how many threads share it."""
 
     recipe: str
     ledger: Path
@@ -81,6 +82,8 @@ class DaskWorkers:
                 calls: Mapping[str, int] = future.result()
             except KilledWorker:
                 raise LostWorkersError(f"{work.__name__} ended each worker that tried it: too little memory?") from None
+            except CancelledError:
+                raise LostWorkersError("the Dask scheduler is gone; run it again to go on") from None
             done += sum(rows[number] for number in part)
             for name, model in models.items():
                 model.calls += calls[name]
@@ -103,19 +106,23 @@ def results(folder: Scratch, pieces: int) -> Iterator[pa.Table]:
 def do_pieces(order: bytes, numbers: list[int]) -> dict[str, int]:
     """Do pieces of work on a worker; give how many calls each model made."""
     work, knobs, roles, place, folder = cloudpickle.loads(order)
-    models = {role: models_at(place)[role] for role in roles}
-    before = {role: model.calls for role, model in models.items()}
-    # What a worker that was lost had done is there, and whole.
-    for number in (one for one in numbers if not folder.has(name_of(one, "out"))):
-        folder.write(name_of(number, "out"), work(folder.read(name_of(number, "in")), **knobs, **models))
-    return {role: model.calls - before[role] for role, model in models.items()}
+    with models_at(place, roles) as models:
+        # What a worker that was lost had done is there, and whole.
+        for number in (one for one in numbers if not folder.has(name_of(one, "out"))):
+            folder.write(name_of(number, "out"), work(folder.read(name_of(number, "in")), **knobs, **models))
+        return {role: model.calls for role, model in models.items()}
 
 
-@cache
-def models_at(place: Place) -> dict[str, Model]:
-    """Return the models that a worker asks; they write the ledger of the build."""
-    recipe = Recipe.model_validate_json(place.recipe)
-    return models_of(recipe, read_settings(), Ledger(place.ledger), sharers=place.workers)
+@contextmanager
+def models_at(place: Place, roles: Sequence[str]) -> Iterator[dict[str, Model]]:
+    """Give the models that play some roles, which write the ledger of the build; no other thread has them."""
+    if not roles:
+        yield {}
+        return
+    with closing(Ledger(place.ledger)) as ledger:
+        recipe = Recipe.model_validate_json(place.recipe)
+        models = models_of(recipe, read_settings(), ledger, sharers=place.workers)
+        yield {role: models[role] for role in roles}
 
 
 def workers_of(address: str, scratch: Scratch, recipe: Recipe, ledger: Path) -> DaskWorkers:
@@ -124,20 +131,23 @@ def workers_of(address: str, scratch: Scratch, recipe: Recipe, ledger: Path) -> 
     Raises:
         BadInputError: nobody, or they do not see the scratch folder, or lack this package.
     """
-    scratch.check()
     try:
         client = Client(address, timeout=20, set_as_default=False)  # type: ignore[no-untyped-call]
     except OSError as error:
         raise BadInputError(f"--runner dask://…: no Dask scheduler answers at {address}: {error}") from None
     with client:
-        client.wait_for_workers(1, timeout=60)
+        try:
+            client.wait_for_workers(1, timeout=60)
+        except TimeoutError:
+            raise BadInputError(f"the Dask scheduler at {address} has no worker") from None
         seen = client.run(reach, scratch, ledger, on_error="return")
+        threads = sum(client.nthreads().values())  # type: ignore[no-untyped-call]
     if blind := [worker for worker, found in seen.items() if not isinstance(found, tuple)]:
         raise BadInputError(
             f"{len(blind)} of {len(seen)} Dask workers cannot read --scratch {scratch.url}, or have another alpsbench: "
             f"{seen[blind[0]]}"
         )
-    place = Place(recipe.model_dump_json(), ledger, len(seen))
+    place = Place(recipe.model_dump_json(), ledger, threads)
     return DaskWorkers(scratch, place, may_call=all(found == (platform.node(), True) for found in seen.values()))
 
 

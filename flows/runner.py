@@ -85,12 +85,13 @@ class Runner:
         if not self.scratch:
             shards.remove()  # of a build that was killed: no other one runs in this home
         scratch = shards.below(f"alpsbench-{uuid4().hex}")
-        with self._scheduler(home) as address:
-            try:
+        scratch.check()
+        try:
+            with self._scheduler(home) as address:
                 workers = workers_of(address, scratch, recipe, home.ledger.resolve())
                 yield Staff(workers, DaskTaskRunner(address=address))
-            finally:
-                scratch.remove()
+        finally:
+            scratch.remove()  # once no worker of ours writes any more
 
     @contextmanager
     def _scheduler(self, home: Home) -> Iterator[str]:

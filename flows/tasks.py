@@ -16,6 +16,7 @@ from prefect.client.schemas.filters import (
     FlowRunFilterTags,
 )
 from prefect.client.schemas.objects import StateType
+from prefect.context import TagsContext
 from prefect.states import Crashed
 from prefect.task_runners import TaskRunner
 
@@ -47,7 +48,9 @@ def run_flow(home: Home, name: str, part: Callable[[], Result], task_runner: Tas
 
     def body() -> Result | None:
         try:
-            return part()
+            # Of a tagged task Prefect asks a server for a slot, on a worker that of the build that it worked for first.
+            with TagsContext(current_tags=set()):
+                return part()
         except Reached:
             return None
 

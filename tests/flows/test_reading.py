@@ -81,3 +81,19 @@ def test_a_shard_that_nothing_can_be_read_of_is_told_by_its_name(source):
 
     with pytest.raises(BadInputError, match=r"a\.parquet is no Parquet file, or it is damaged"):
         reading({"source": source}, fail)
+
+
+def test_an_interrupted_query_is_an_interrupt():
+    def work():
+        raise RuntimeError("Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt):
+        reading({}, work)
+
+
+def test_another_runtime_error_is_what_it_is():
+    def work():
+        raise RuntimeError("something else")
+
+    with pytest.raises(RuntimeError, match="something else"):
+        reading({}, work)
