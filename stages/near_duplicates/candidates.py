@@ -15,16 +15,16 @@ BATCH = 1_000_000
 
 
 class Candidates:
-    """The pairs of texts that share a bucket."""
+    """The pairs of texts that share a bucket; `batch` is how many are made at a time."""
 
-    def __init__(self, buckets: Buckets) -> None:
-        self.buckets = buckets
+    def __init__(self, buckets: Buckets, batch: int = BATCH) -> None:
+        self.buckets, self.batch = buckets, batch
         self.highest = int(buckets.max(initial=ALONE))
 
     def pairs(self, ones: Numbers, others: Numbers) -> Iterator[Pairs]:
         """Give each pair of one of `ones` and one of `others` that share a bucket, once."""
         members, begins, sizes = self._inside(ones)
-        for some in batches(others, sizes[self.buckets[others]].sum(axis=1), BATCH):
+        for some in batches(others, sizes[self.buckets[others]].sum(axis=1), self.batch):
             found = self.buckets[some]
             counts = sizes[found]
             one = members[expanded(begins[found].ravel(), counts.ravel())]
@@ -41,7 +41,7 @@ class Candidates:
         earlier[order] = np.arange(len(flat)) - np.searchsorted(ordered, ordered)
         earlier[flat == ALONE] = 0
         pairs = np.cumsum(earlier.reshape(len(texts), -1).sum(axis=1))
-        return max(1, int(np.searchsorted(pairs, BATCH, side="right")))
+        return max(1, int(np.searchsorted(pairs, self.batch, side="right")))
 
     def _inside(self, texts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Return texts by bucket, and where those of each bucket begin and how many they are."""

@@ -15,6 +15,13 @@ from hypothesis import strategies as st
 
 from stages.near_duplicates import Listed, near_duplicates
 from stages.near_duplicates.buckets import bucketed, pieces_of
+from stages.near_duplicates.candidates import Candidates
+from stages.near_duplicates.columns import matrix_of
+from stages.near_duplicates.equals import first_equals
+from stages.near_duplicates.finding import pieces
+from stages.near_duplicates.greedy import Greedy
+from stages.near_duplicates.sets import Sets
+from stages.near_duplicates.sketches import sketch
 
 KNOBS = {"shingle_characters": 4, "threshold": 0.5, "permutations": 128}
 TEXTS = st.lists(st.text("abc ", max_size=14), max_size=30)
@@ -147,3 +154,19 @@ def test_no_texts_have_no_near_duplicates():
 
     assert found.num_rows == 0
     assert found.schema.types == [pa.int64(), pa.int64(), pa.float64()]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text("ab ", min_size=3, max_size=12), min_size=4, max_size=40), st.integers(1, 12))
+def test_it_makes_no_difference_how_many_pairs_are_made_at_a_time(texts, batch):
+    knobs = {"shingle_characters": 2, "threshold": 0.5, "permutations": 64}
+    sketched = sketch(Listed(texts).at(np.arange(len(texts))), **knobs)
+    made = {name: matrix_of(sketched, name) for name in sketched.column_names}
+
+    for piece in pieces(Listed(texts), made, first_equals(made["digest"]), 1):
+        sets = Sets(piece["text"], 2, matrix_of(piece, "signature"))
+        buckets, last = matrix_of(piece, "buckets"), np.full(len(piece), len(piece))
+        whole, parted = (Greedy(one, sets, 0.5) for one in (Candidates(buckets), Candidates(buckets, batch)))
+        assert parted.is_member.tolist() == whole.is_member.tolist()
+        likes = [sorted(zip(*(column.tolist() for column in one.likes(last)), strict=True)) for one in (whole, parted)]
+        assert likes[0] == likes[1]
