@@ -30,7 +30,7 @@ TASKS_A_WORKER = 2
 
 
 class LostWorkersError(AlpsbenchError):
-    """A piece of work ended every worker that tried it."""
+    """A piece of work ended every worker that tried it, or the scheduler is gone."""
 
     exit_code = 7
 
@@ -65,7 +65,7 @@ class DaskWorkers:
         cannot reach the ledger.
 
         Raises:
-            LostWorkersError: a piece ends one worker after the other.
+            LostWorkersError: a piece ends one worker after the other, or the scheduler is gone.
         """
         models = {name: knob for name, knob in knobs.items() if isinstance(knob, Model)}
         if models and not self.may_call:
